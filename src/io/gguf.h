@@ -1,0 +1,57 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/mapped_file.h"
+#include "io/metadata.h"
+#include "tensor/dtype.h"
+
+namespace toy {
+
+/// One tensor of a file: what the header says of it, and its bytes inside the mapped file.
+struct GgufTensor {
+    std::string name;
+    DType type;
+    int rank;                   ///< 1 to 4
+    std::array<int64_t, 4> ne;  ///< ggml order: ne[0] is the fastest axis; 1 beyond the rank
+    size_t part;                ///< which file of a split model
+    uint64_t offset;            ///< from the start of that file, in bytes
+    std::span<const std::byte> bytes;
+
+    int64_t elements() const { return ne[0] * ne[1] * ne[2] * ne[3]; }
+};
+
+/// A GGUF file (version 2 or 3, little endian; specification: github.com/ggml-org/ggml/blob/master/docs/gguf.md),
+/// memory-mapped and checked as a whole when opened: afterwards every name, length and offset lies inside the file.
+/// A split model (`-00001-of-0000N.gguf`) opens through any of its parts and reads as one.
+class Gguf {
+   public:
+    /// Throws Error{bad_input} with one sentence that names the path and the key, tensor or byte offset.
+    static Gguf open(const std::filesystem::path& path);
+
+    const std::filesystem::path& path() const { return parts_.front()->path(); }
+    uint32_t version() const { return version_; }
+    size_t alignment() const { return alignment_; }
+    const Metadata& metadata() const { return metadata_; }
+    const std::vector<GgufTensor>& tensors() const { return tensors_; }
+    /// The tensor of that name, or null.
+    const GgufTensor* find(std::string_view name) const;
+    /// The mapped files, in order; they live as long as any Gguf (or Params) that shares them.
+    const std::vector<std::shared_ptr<const MappedFile>>& parts() const { return parts_; }
+
+   private:
+    std::vector<std::shared_ptr<const MappedFile>> parts_;
+    uint32_t version_ = 0;
+    size_t alignment_ = 0;
+    Metadata metadata_;
+    std::vector<GgufTensor> tensors_;
+};
+
+}  // namespace toy
