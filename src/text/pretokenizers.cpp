@@ -51,11 +51,11 @@ constexpr Step o200k[] = {{pattern, TOY_O200K}};
 constexpr Step tiny_aya[] = {{thousands_at_word_end, {}}, {pattern, TOY_O200K}};
 constexpr Step tekken[] = {{pattern, TOY_CAPITALS "|" TOY_ALL_CAPITALS R"(|\p{N}|)" TOY_SLASH_TAIL}};
 // Han apart, the rest as o200k. PCRE2 10 cannot intersect classes: "letters and marks, not Han" is all that is left
-// when the other categories and Han are excluded.
-constexpr Step kimi_k2[] = {{pattern, R"(\p{Han}+|[^\r\n\p{L}\p{N}]?[^\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{Han}]*)"
-                                      R"([^\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{Han}]+)" TOY_CONTRACTION R"(?|)"
-                                      R"([^\r\n\p{L}\p{N}]?[^\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{Han}]+)"
-                                      R"([^\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{Han}]*)" TOY_CONTRACTION
+// when the other categories and Han are excluded (sc: the script itself; PCRE2's plain \p{Han} is wider).
+constexpr Step kimi_k2[] = {{pattern, R"(\p{sc:Han}+|[^\r\n\p{L}\p{N}]?[^\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{sc:Han}]*)"
+                                      R"([^\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{sc:Han}]+)" TOY_CONTRACTION R"(?|)"
+                                      R"([^\r\n\p{L}\p{N}]?[^\p{Ll}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{sc:Han}]+)"
+                                      R"([^\p{Lu}\p{Lt}\p{N}\p{P}\p{S}\p{Z}\p{C}\p{sc:Han}]*)" TOY_CONTRACTION
                                       R"(?|\p{N}{1,3}|)" TOY_TAIL}};
 constexpr Step youtu[] = {
     {pattern,
@@ -114,7 +114,7 @@ constexpr Step bloom[] = {{pattern, R"( ?[^(\s|.,!?\x{2026}\x{3002}\x{FF0C}\x{30
 constexpr Step viking[] = {bloom[0], {pattern, R"(\p{N})"}};
 constexpr Step superbpe[] = {{pattern, R"(\p{N}+)"}, {thousands, {}}};
 constexpr Step lines[] = {laguna[0]};
-constexpr Step non_space[] = {{pattern, R"(\S+)"}};
+constexpr Step non_space[] = {{pattern_only, R"(\S+)"}};
 
 constexpr PreTokenizer llama3_named(std::string_view name) {
     return {.name = name, .steps = llama3, .ignore_merges = true, .add_bos = true};

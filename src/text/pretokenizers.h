@@ -10,6 +10,7 @@ namespace toy {
 struct SplitStep {
     enum class Kind {
         pattern,                ///< a regular expression in Unicode mode
+        pattern_only,           ///< the same, but what lies between its matches is dropped
         thousands,              ///< before every group of three decimal digits, counted from the end of their run
         thousands_at_word_end,  ///< the same, each group alone; only in runs that end at a word boundary
         thousands_after,        ///< groups of three numbers, each cut off behind

@@ -102,7 +102,7 @@ struct RegexSplit::Pattern {
     ~Pattern() { pcre2_code_free(code); }
     Pattern(const Pattern&) = delete;
 
-    void split(std::string_view text, pcre2_match_data* match, Words& words) const {
+    void split(std::string_view text, bool keep_rest, pcre2_match_data* match, Words& words) const {
         const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
         const size_t* bounds = pcre2_get_ovector_pointer(match);
         size_t begin = 0;
@@ -110,11 +110,11 @@ struct RegexSplit::Pattern {
             const int found = pcre2_match(code, subject, text.size(), begin, PCRE2_NO_UTF_CHECK, match, nullptr);
             if (found == PCRE2_ERROR_NOMATCH) break;
             if (found < 0) failure("PCRE2 fails to match a pre-tokenizer's pattern (error {})", found);
-            if (bounds[0] > begin) words.push_back(text.substr(begin, bounds[0] - begin));
+            if (keep_rest && bounds[0] > begin) words.push_back(text.substr(begin, bounds[0] - begin));
             words.push_back(text.substr(bounds[0], bounds[1] - bounds[0]));
             begin = bounds[1];
         }
-        if (begin < text.size()) words.push_back(text.substr(begin));
+        if (keep_rest && begin < text.size()) words.push_back(text.substr(begin));
     }
 
     pcre2_code* code = nullptr;
@@ -122,8 +122,7 @@ struct RegexSplit::Pattern {
 
 RegexSplit::RegexSplit(std::span<const SplitStep> steps) {
     for (const SplitStep& step : steps) {
-        const bool pattern = step.kind == SplitStep::Kind::pattern;
-        steps_.push_back({step.kind, pattern ? std::make_unique<const Pattern>(step.pattern) : nullptr});
+        steps_.push_back({step.kind, step.pattern.empty() ? nullptr : std::make_unique<const Pattern>(step.pattern)});
     }
 }
 
@@ -139,7 +138,7 @@ void RegexSplit::split(std::string_view text, Words& words) const {
         cut.clear();
         for (const std::string_view stretch : words) {
             if (step.pattern) {
-                step.pattern->split(stretch, match.get(), cut);
+                step.pattern->split(stretch, step.kind == SplitStep::Kind::pattern, match.get(), cut);
             } else {
                 split_thousands(stretch, step.kind, cut);
             }

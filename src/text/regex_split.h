@@ -14,7 +14,7 @@ class RegexSplit {
     explicit RegexSplit(std::span<const SplitStep> steps);
     ~RegexSplit();
 
-    /// Cuts valid UTF-8 into words; together they are the text. Linear in its length.
+    /// Cuts valid UTF-8 into words, in order; together they are the text, but for what a step drops.
     void split(std::string_view text, std::vector<std::string_view>& words) const;
 
  private:

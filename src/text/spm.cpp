@@ -11,71 +11,95 @@
 namespace toy {
 namespace {
 
-/// Integers in the opposite order of the finite scores: of two's-complement-like IEEE 754 bit patterns, the negative
-/// ones must be turned around.
+constexpr std::string_view escaped_space = "\u2581";
+
+/// Integers in the opposite order of the finite scores: the bit patterns of IEEE 754 rise with the number, but those of
+/// negative ones fall.
 uint32_t priority_of(float score) {
     const auto bits = std::bit_cast<uint32_t>(score + 0.0f);  // + 0 makes -0 equal to 0
     const uint32_t ascending = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
     return ~ascending;
 }
 
+/// Where the next "▁" stands that does not follow another: the end of the stretch that begins at the start of `text`.
+size_t next_word(std::string_view text) {
+    size_t at = 0;
+    while (text.substr(at).starts_with(escaped_space)) at += escaped_space.size();
+    return std::min(text.find(escaped_space, at), text.size());
+}
+
 }  // namespace
+
+Spm::Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_space_prefix)
+    : vocabulary_(vocabulary), unknown_(unknown), add_space_prefix_(add_space_prefix), spaces_begin_tokens_(true) {
+    for (int32_t id = 0; id < vocabulary.size(); ++id) {
+        if (!vocabulary.is_ordinary(id)) continue;
+        spaces_begin_tokens_ &= next_word(vocabulary.text(id)) == vocabulary.text(id).size();
+    }
+}
 
 void Spm::encode(std::string_view text, std::vector<int32_t>& ids) const {
     std::string escaped;
     escaped.reserve(text.size() * 3 / 2 + 3);
-    if (add_space_prefix_) escaped += "\u2581";
+    if (add_space_prefix_) escaped += escaped_space;
     for (const char c : text) {
         if (c == ' ') {
-            escaped += "\u2581";
+            escaped += escaped_space;
         } else {
             escaped += c;
         }
     }
-    std::vector<Symbol> symbols;
-    symbols.reserve(escaped.size());
-    for (uint32_t at = 0; at < escaped.size();) {
-        const auto length = static_cast<uint32_t>(utf8::decode(std::string_view(escaped).substr(at)).length);
-        const auto index = static_cast<int32_t>(symbols.size());
-        symbols.push_back({at, length, index - 1, index + 1});
+    // Nothing joins across the start of a word if no token goes on there: words by themselves give the same tokens,
+    // from a heap that fits into the cache.
+    Work work;
+    for (std::string_view rest = escaped; !rest.empty(); rest.remove_prefix(work.text.size())) {
+        work.text = rest.substr(0, spaces_begin_tokens_ ? next_word(rest) : rest.size());
+        encode_stretch(work, ids);
+    }
+}
+
+void Spm::encode_stretch(Work& work, std::vector<int32_t>& ids) const {
+    work.symbols.clear();
+    for (uint32_t at = 0; at < work.text.size();) {
+        const auto length = static_cast<uint32_t>(utf8::decode(work.text.substr(at)).length);
+        const auto index = static_cast<int32_t>(work.symbols.size());
+        work.symbols.push_back({at, length, index - 1, index + 1});
         at += length;
     }
-    if (symbols.empty()) return;
-    symbols.back().next = -1;
-    join_all(escaped, symbols);
+    work.symbols.back().next = -1;
+    join_all(work);
 
-    bool after_unknown = false;
-    for (int32_t at = 0; at >= 0; at = symbols[at].next) {
-        const std::string_view piece = std::string_view(escaped).substr(symbols[at].begin, symbols[at].length);
+    for (int32_t at = 0; at >= 0; at = work.symbols[at].next) {
+        const std::string_view piece = work.text.substr(work.symbols[at].begin, work.symbols[at].length);
         const int32_t id = vocabulary_.find_ordinary(piece);
         if (id == Vocabulary::none) {
-            append_bytes(piece, ids, after_unknown);
+            append_bytes(piece, ids, work.after_unknown);
         } else {
             ids.push_back(id);
-            after_unknown = false;
+            work.after_unknown = false;
         }
     }
 }
 
 /// Sets when the symbol joins its right neighbour, and queues it. An entry of the heap counts as long as its priority
 /// is still that of its symbol.
-void Spm::look_right(std::string_view text, std::vector<Symbol>& symbols, std::vector<uint64_t>& heap,
-                     int32_t left) const {
-    Symbol& symbol = symbols[left];
+void Spm::look_right(Work& work, int32_t left) const {
+    Symbol& symbol = work.symbols[left];
     symbol.priority = never;
     if (symbol.next < 0) return;
-    const size_t length = symbol.length + symbols[symbol.next].length;
+    const size_t length = symbol.length + work.symbols[symbol.next].length;
     if (length > vocabulary_.longest_text()) return;
-    const int32_t joined = vocabulary_.find_ordinary(text.substr(symbol.begin, length));
+    const int32_t joined = vocabulary_.find_ordinary(work.text.substr(symbol.begin, length));
     if (joined == Vocabulary::none) return;
     symbol.priority = priority_of(vocabulary_.score(joined));
-    heap.push_back(static_cast<uint64_t>(symbol.priority) << 32 | static_cast<uint32_t>(left));
-    std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    work.heap.push_back(static_cast<uint64_t>(symbol.priority) << 32 | static_cast<uint32_t>(left));
+    std::push_heap(work.heap.begin(), work.heap.end(), std::greater<>());
 }
 
-void Spm::join_all(std::string_view text, std::vector<Symbol>& symbols) const {
-    std::vector<uint64_t> heap;
-    for (size_t i = 0; i < symbols.size(); ++i) look_right(text, symbols, heap, static_cast<int32_t>(i));
+void Spm::join_all(Work& work) const {
+    auto& symbols = work.symbols;
+    auto& heap = work.heap;
+    for (size_t i = 0; i < symbols.size(); ++i) look_right(work, static_cast<int32_t>(i));
     while (!heap.empty()) {
         std::pop_heap(heap.begin(), heap.end(), std::greater<>());
         const uint64_t top = heap.back();
@@ -88,8 +112,8 @@ void Spm::join_all(std::string_view text, std::vector<Symbol>& symbols) const {
         left.next = right.next;
         right.priority = never;
         if (left.next >= 0) symbols[left.next].previous = at;
-        look_right(text, symbols, heap, at);
-        if (left.previous >= 0) look_right(text, symbols, heap, left.previous);
+        look_right(work, at);
+        if (left.previous >= 0) look_right(work, left.previous);
     }
 }
 

@@ -14,8 +14,7 @@ namespace toy {
 class Spm : public Segmenter {
  public:
     /// The reference must outlive this. `unknown`: for characters without token where the vocabulary has no bytes.
-    Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_space_prefix)
-        : vocabulary_(vocabulary), unknown_(unknown), add_space_prefix_(add_space_prefix) {}
+    Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_space_prefix);
 
     void encode(std::string_view text, std::vector<int32_t>& ids) const override;
 
@@ -26,14 +25,22 @@ class Spm : public Segmenter {
         int32_t previous, next;     // -1 at the ends
         uint32_t priority = never;  // of joining the next one; the smallest is first
     };
-    void look_right(std::string_view text, std::vector<Symbol>& symbols, std::vector<uint64_t>& heap,
-                    int32_t left) const;
-    void join_all(std::string_view text, std::vector<Symbol>& symbols) const;
+    /// One stretch that is encoded by itself, and what is kept from one to the next.
+    struct Work {
+        std::string_view text = {};
+        std::vector<Symbol> symbols = {};
+        std::vector<uint64_t> heap = {};  // priority << 32 | index of the left symbol; the smallest is on top
+        bool after_unknown = false;
+    };
+    void encode_stretch(Work& work, std::vector<int32_t>& ids) const;
+    void look_right(Work& work, int32_t left) const;
+    void join_all(Work& work) const;
     void append_bytes(std::string_view character, std::vector<int32_t>& ids, bool& after_unknown) const;
 
     const Vocabulary& vocabulary_;
     std::optional<int32_t> unknown_;
     bool add_space_prefix_;
+    bool spaces_begin_tokens_;  // in no token does "▁" follow anything but "▁"
 };
 
 }  // namespace toy

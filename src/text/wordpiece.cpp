@@ -132,7 +132,8 @@ void WordPiece::encode_word(std::u32string_view word, std::vector<int32_t>& ids)
     size_t begin = 0;
     for (size_t at = 0; at < ends.size();) {
         int32_t id = Vocabulary::none;
-        size_t end = ends.size();
+        const bool ambiguous = at > 0 && word[at] == 0x2581;  // as a later piece it would read as the start of a word
+        size_t end = ambiguous ? at : ends.size();
         for (; end > at && id == Vocabulary::none; --end) {
             id = vocabulary_.find_ordinary(std::string_view(spelled).substr(begin, ends[end - 1] - begin));
         }
