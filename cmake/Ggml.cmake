@@ -35,3 +35,5 @@ endif()
 add_subdirectory(${_ggml_source} ${CMAKE_BINARY_DIR}/ggml EXCLUDE_FROM_ALL)
 add_library(toy_ggml INTERFACE)
 target_link_libraries(toy_ggml INTERFACE ggml)
+# Its headers are not ours to warn about.
+target_include_directories(toy_ggml SYSTEM INTERFACE ${_ggml_source}/include)

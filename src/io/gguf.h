@@ -32,7 +32,7 @@ struct GgufTensor {
 /// memory-mapped and checked as a whole when opened: afterwards every name, length and offset lies inside the file.
 /// A split model (`-00001-of-0000N.gguf`) opens through any of its parts and reads as one.
 class Gguf {
-   public:
+ public:
     /// Throws Error{bad_input} with one sentence that names the path and the key, tensor or byte offset.
     static Gguf open(const std::filesystem::path& path);
 
@@ -46,7 +46,7 @@ class Gguf {
     /// The mapped files, in order; they live as long as any Gguf (or Params) that shares them.
     const std::vector<std::shared_ptr<const MappedFile>>& parts() const { return parts_; }
 
-   private:
+ private:
     std::vector<std::shared_ptr<const MappedFile>> parts_;
     uint32_t version_ = 0;
     size_t alignment_ = 0;

@@ -16,7 +16,7 @@ namespace toy {
 /// reader never sees half. Every mistake (a key that is empty or not lower snake case, a name of more than 63 bytes, a
 /// duplicate, a shape that its type's blocks do not fit) throws Error{bad_input} when it is added, not when written.
 class GgufWriter {
-   public:
+ public:
     /// Produces a tensor's bytes when the file is written, so that large tensors never lie in memory all at once.
     using Source = std::function<void(std::function<void(std::span<const std::byte>)> write)>;
 
@@ -29,7 +29,7 @@ class GgufWriter {
 
     void write(const std::filesystem::path& path) const;
 
-   private:
+ private:
     struct Entry {
         std::string name;
         DType type;

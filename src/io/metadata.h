@@ -28,7 +28,7 @@ size_t size_of(const Array& array);
 /// absent and throw Error{bad_input} naming the key where its type does not fit (any integer type that holds the value
 /// serves for integers, f32 or f64 for reals); the plain ones also throw where the key is absent.
 class Metadata {
-   public:
+ public:
     /// Where the values come from, for error sentences: a path, or "metadata".
     explicit Metadata(std::string origin = "metadata") : origin_(std::move(origin)) {}
 
@@ -56,7 +56,7 @@ class Metadata {
     void set(std::string key, Value value);
     void erase(std::string_view key);
 
-   private:
+ private:
     std::string origin_;
     std::vector<std::pair<std::string, Value>> entries_;
 };
