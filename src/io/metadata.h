@@ -31,6 +31,9 @@ class Metadata {
  public:
     /// Where the values come from, for error sentences: a path, or "metadata".
     explicit Metadata(std::string origin = "metadata") : origin_(std::move(origin)) {}
+    /// Takes entries whose keys are all different.
+    Metadata(std::string origin, std::vector<std::pair<std::string, Value>> entries)
+        : origin_(std::move(origin)), entries_(std::move(entries)) {}
 
     const std::string& origin() const { return origin_; }
     const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
