@@ -1,0 +1,233 @@
+#include "tensor/graph.h"
+
+#include <fmt/format.h>
+#include <ggml-alloc.h>
+#include <ggml-backend.h>
+#include <ggml.h>
+
+#include "core/error.h"
+#include "tensor/params.h"
+
+namespace toy {
+namespace {
+
+std::string place(const std::source_location& where) {
+    const std::string_view path = where.file_name();
+    const size_t slash = path.rfind('/');
+    return fmt::format("{}:{}", slash == path.npos ? path : path.substr(slash + 1), where.line());
+}
+
+}  // namespace
+
+const Layout& Tensor::layout() const {
+    if (parameter_ != nullptr) return parameter_->layout;
+    if (graph_ == nullptr) failure("an absent tensor was used");
+    return graph_->nodes()[static_cast<size_t>(node_)].layout;
+}
+
+const std::string& Tensor::name() const {
+    if (parameter_ != nullptr) return parameter_->name;
+    if (graph_ == nullptr) failure("an absent tensor was used");
+    return graph_->nodes()[static_cast<size_t>(node_)].name;
+}
+
+ggml_tensor* Tensor::storage() const {
+    if (parameter_ != nullptr) return parameter_->storage;
+    return graph_ == nullptr ? nullptr : graph_->nodes()[static_cast<size_t>(node_)].lowered;
+}
+
+Graph::~Graph() {
+    if (allocator_ != nullptr) ggml_gallocr_free(allocator_);
+    if (input_buffer_ != nullptr) ggml_backend_buffer_free(input_buffer_);
+    if (context_ != nullptr) ggml_free(context_);
+    if (input_context_ != nullptr) ggml_free(input_context_);
+}
+
+Tensor Graph::input(std::string name, DType type, std::initializer_list<int64_t> dims) {
+    return input(std::move(name), packed(type, dims));
+}
+
+Tensor Graph::input(std::string name, const Layout& layout) {
+    if (is_allocated()) failure("input '{}': the graph is allocated and grows no more", name);
+    Node node;
+    node.kind = Node::Kind::input;
+    node.layout = layout;
+    nodes_.push_back(std::move(node));
+    const Tensor tensor(this, static_cast<int32_t>(nodes_.size()) - 1);
+    return this->name(tensor, std::move(name));
+}
+
+Tensor Graph::leaf(Tensor parameter) { return Tensor(this, import(parameter)); }
+
+int32_t Graph::import(const Tensor& tensor) {
+    if (!tensor) return -1;
+    if (tensor.graph() == this) return tensor.node();
+    if (tensor.graph() != nullptr) failure("operands belong to different graphs");
+    const auto [entry, is_new] = leaves_.try_emplace(tensor.parameter(), static_cast<int32_t>(nodes_.size()));
+    if (is_new) {
+        Node node;
+        node.kind = Node::Kind::parameter;
+        node.layout = tensor.layout();
+        node.name = tensor.name();
+        node.parameter = tensor.parameter();
+        nodes_.push_back(std::move(node));
+    }
+    return entry->second;
+}
+
+Tensor Graph::append(std::unique_ptr<Op> op, std::initializer_list<Tensor> sources, std::source_location where) {
+    return append(std::move(op), std::span(sources.begin(), sources.size()), where);
+}
+
+Tensor Graph::append(std::unique_ptr<Op> op, std::span<const Tensor> sources, std::source_location where) {
+    if (is_allocated()) failure("{}: the graph is allocated and grows no more", op->name());
+    Node node;
+    std::vector<Layout> layouts;
+    for (const Tensor& source : sources) {
+        node.sources.push_back(import(source));
+        // An absent operand has no axes: rank 0 tells a shape rule so.
+        layouts.push_back(source ? source.layout() : Layout{DType::F32, 0, {0, 0, 0, 0}, {}});
+    }
+    try {
+        node.layout = op->infer(layouts);
+        node.op = std::move(op);
+        const int alias = node.op->aliases();
+        if (alias >= 0) {
+            const int32_t source = node.sources[static_cast<size_t>(alias)];
+            const int32_t base = nodes_[static_cast<size_t>(source)].base;
+            node.base = base >= 0 ? base : source;
+        }
+        check_writes(node);
+        note_indices(node, layouts);
+    } catch (const Error& error) {
+        const std::string_view name = node.op ? node.op->name() : op->name();
+        throw Error(error.kind(), fmt::format("{} at {}{}{}: {}", name, place(where), scope_.empty() ? "" : " in ",
+                                              scope_, error.what()));
+    }
+    node.scope = scope_;
+    node.where = where;
+    nodes_.push_back(std::move(node));
+    return Tensor(this, static_cast<int32_t>(nodes_.size()) - 1);
+}
+
+void Graph::check_writes(const Node& node) const {
+    if (!node.op->writes()) return;
+    const Node& base = nodes_[static_cast<size_t>(node.base)];
+    if (base.parameter != nullptr && base.parameter->read_only) {
+        bad_input("'{}' lies in a mapped file and cannot be written; copy it first", base.name);
+    }
+}
+
+void Graph::note_indices(const Node& node, std::span<const Layout> layouts) {
+    const Op::IndexUse use = node.op->indices(layouts);
+    if (use.source < 0) return;
+    Node* source = &nodes_[static_cast<size_t>(node.sources[static_cast<size_t>(use.source)])];
+    if (source->base >= 0) source = &nodes_[static_cast<size_t>(source->base)];
+    if (source->kind != Node::Kind::input) return;
+    source->index_limit = source->index_limit == 0 ? use.limit : std::min(source->index_limit, use.limit);
+}
+
+Tensor Graph::name(Tensor tensor, std::string name) {
+    if (name.empty()) failure("a node needs a name of at least one character");
+    const auto [entry, is_new] = names_.try_emplace(name, tensor.node());
+    if (!is_new) failure("the graph already has a node named '{}'", name);
+    nodes_[static_cast<size_t>(tensor.node())].name = std::move(name);
+    return tensor;
+}
+
+void Graph::output(Tensor tensor) {
+    if (is_allocated()) failure("outputs are chosen before the graph is allocated");
+    nodes_[static_cast<size_t>(import(tensor))].is_output = true;
+}
+
+const Node& Graph::node(Tensor tensor) const { return nodes_[static_cast<size_t>(tensor.node())]; }
+
+Tensor Graph::find(std::string_view name) const {
+    const auto found = names_.find(std::string(name));
+    return found == names_.end() ? Tensor() : Tensor(const_cast<Graph*>(this), found->second);
+}
+
+void Graph::allocate_inputs() {
+    size_t count = 0;
+    size_t bytes = 0;
+    for (const Node& node : nodes_) {
+        if (node.kind != Node::Kind::input) continue;
+        ++count;
+        bytes += node.layout.bytes();
+    }
+    if (count == 0) return;
+    input_context_ = ggml_init({count * ggml_tensor_overhead(), nullptr, /*no_alloc=*/true});
+    for (Node& node : nodes_) {
+        if (node.kind != Node::Kind::input) continue;
+        node.lowered = ggml_new_tensor(input_context_, static_cast<ggml_type>(node.layout.type), node.layout.rank,
+                                       node.layout.ne.data());
+        ggml_set_name(node.lowered, node.name.c_str());
+    }
+    if (bytes == 0) return;
+    input_buffer_ = ggml_backend_alloc_ctx_tensors_from_buft(input_context_, device_->buffer_type());
+    if (input_buffer_ == nullptr) failure("device {} has no {} bytes free for inputs", device_->name(), bytes);
+    ggml_backend_buffer_clear(input_buffer_, 0);
+}
+
+void Graph::lower(Node& node, const Lowering& lowering) {
+    std::vector<ggml_tensor*> sources;
+    for (int32_t source : node.sources) {
+        sources.push_back(source < 0 ? nullptr : nodes_[static_cast<size_t>(source)].lowered);
+    }
+    node.lowered = node.op->lower(lowering, sources);
+    for (size_t i = 0; i < 4; ++i) {
+        if (node.lowered->ne[i] != node.layout.ne[i]) {
+            failure("{}: ggml made another shape than {}", node.op->name(), describe_shape(node.layout));
+        }
+    }
+    if (!node.name.empty()) ggml_set_name(node.lowered, node.name.c_str());
+    if (node.is_output) {
+        ggml_set_output(node.lowered);
+        if (node.lowered->view_src != nullptr) ggml_set_output(node.lowered->view_src);
+    }
+    if (!ggml_backend_dev_supports_op(lowering.device.handle(), node.lowered)) {
+        bad_input("device {} has no {} for {} at {}", lowering.device.name(), node.op->name(), node.layout.describe(),
+                  place(node.where));
+    }
+    ggml_build_forward_expand(cgraph_, node.lowered);
+}
+
+void Graph::allocate(const Device& device, const RepackedWeights* repacked) {
+    if (is_allocated()) failure("the graph is allocated already");
+    device_ = std::make_unique<Device>(device);
+    allocate_inputs();
+    size_t count = 1;
+    for (const Node& node : nodes_) {
+        if (node.kind == Node::Kind::operation) count += static_cast<size_t>(node.op->lowered_nodes());
+    }
+    // ggml keeps leaves and nodes in arrays of one size.
+    const size_t graph_size = count + nodes_.size();
+    context_ = ggml_init({count * ggml_tensor_overhead() + ggml_graph_overhead_custom(graph_size, false), nullptr,
+                          /*no_alloc=*/true});
+    cgraph_ = ggml_new_graph_custom(context_, graph_size, false);
+    const Lowering lowering{context_, device, repacked};
+    for (Node& node : nodes_) {
+        if (node.kind == Node::Kind::parameter) {
+            node.lowered = node.parameter->storage;
+            if (node.lowered == nullptr) failure("tensor '{}' is declared but not allocated", node.name);
+        } else if (node.kind == Node::Kind::operation) {
+            lower(node, lowering);
+        }
+    }
+    allocator_ = ggml_gallocr_new(device.buffer_type());
+    if (!ggml_gallocr_alloc_graph(allocator_, cgraph_)) {
+        failure("device {} has not enough memory free for the graph", device.name());
+    }
+}
+
+size_t Graph::arena_bytes() const { return allocator_ == nullptr ? 0 : ggml_gallocr_get_buffer_size(allocator_, 0); }
+size_t Graph::input_bytes() const { return input_buffer_ == nullptr ? 0 : ggml_backend_buffer_get_size(input_buffer_); }
+
+Scope::Scope(Tensor in_graph, std::string_view name) : Scope(*in_graph.graph(), name) {}
+
+Scope::Scope(Graph& graph, std::string_view name) : graph_(graph), outer_length_(graph.scope_.size()) {
+    if (!graph.scope_.empty()) graph.scope_ += '/';
+    graph.scope_ += name;
+}
+
+}  // namespace toy
