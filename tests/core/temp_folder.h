@@ -28,6 +28,7 @@ class TempFolder {
     /// Writes a file (and the folders above it) and returns its path.
     std::filesystem::path file(std::string_view name, std::string_view bytes) const {
         std::filesystem::create_directories((path_ / name).parent_path());
+        std::filesystem::remove(path_ / name);  // some file systems flush a file that is emptied and written again
         std::ofstream(path_ / name, std::ios::binary) << bytes;
         return path_ / name;
     }
