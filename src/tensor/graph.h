@@ -34,7 +34,8 @@ struct Node {
     Parameter* parameter = nullptr;  ///< parameters only
     int32_t base = -1;               ///< the node whose memory this one shares, at the end of the chain of views
     bool is_output = false;
-    int64_t index_limit = 0;         ///< inputs that serve as row indices: values must lie in [0, index_limit)
+    int64_t index_limit = 0;         ///< leaves that serve as row indices: values must lie in [0, index_limit)
+    bool is_rewritten = false;       ///< an operation writes into it
     ggml_tensor* lowered = nullptr;  ///< after allocate()
 };
 
@@ -82,8 +83,11 @@ class Graph {
  private:
     friend class Scope;
     int32_t import(const Tensor& tensor);
-    void check_writes(const Node& node) const;
+    int32_t base_of(int32_t node) const;
+    void note_writes(const Node& node);
     void note_indices(const Node& node, std::span<const Layout> layouts);
+    void limit_indices(int32_t index, int64_t limit);
+    void check_index_parameters() const;
     void allocate_inputs();
     void lower(Node& node, const Lowering& lowering);
 

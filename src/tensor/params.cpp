@@ -48,9 +48,10 @@ void Params::allocate() {
     size_t needed = 0;
     for (Parameter* parameter : waiting_) {
         parameter->storage = new_storage(*parameter);
-        needed += parameter->layout.bytes();
+        needed = add_bytes(needed, parameter->layout);
     }
     waiting_.clear();
+    device_.require_room(needed, "tensors");
     if (needed == 0) return;  // only tensors without elements
     ggml_backend_buffer* buffer = ggml_backend_alloc_ctx_tensors_from_buft(contexts_.back(), device_.buffer_type());
     if (buffer == nullptr) failure("device {} has no {} bytes free for tensors", device_.name(), needed);

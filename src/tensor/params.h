@@ -25,6 +25,8 @@ struct Parameter {
     Layout layout;
     bool read_only = false;          ///< lies in a mapped file: no graph may write it
     ggml_tensor* storage = nullptr;  ///< null until allocated or mapped
+    bool is_rewritten = false;       ///< a graph writes it
+    int64_t index_limit = 0;         ///< where graphs use its values as row indices: they must lie in [0, index_limit)
 };
 
 /// Named tensors that outlive graphs: weights, adapters, moments, caches, constants. Declare, allocate, then write; a
