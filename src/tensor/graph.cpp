@@ -15,7 +15,7 @@ namespace {
 std::string place(const std::source_location& where) {
     const std::string_view path = where.file_name();
     const size_t slash = path.rfind('/');
-    return fmt::format("{}:{}", slash == path.npos ? path : path.substr(slash + 1), where.line());
+    return fmt::format("{}:{}", slash == std::string_view::npos ? path : path.substr(slash + 1), where.line());
 }
 
 Graph& graph_of(const Tensor& tensor, std::string_view scope) {
