@@ -81,10 +81,12 @@ install_missing() {
         sudo=sudo
     fi
     echo "bootstrap: installing $missing"
-    # An index that is old names packages that are gone, one that is absent names none.
-    $sudo apt-get -qq update || die "apt-get update failed (its messages are above)."
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $missing >&2 ||
-        die "apt-get could not install $missing (its messages are above)."
+    # An index that is old names packages that are gone, one that is absent names none. apt-get has much to say, which
+    # only matters when it fails.
+    log=$(mktemp)
+    { $sudo apt-get -q update && $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+        install $missing; } >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; die "apt-get could not install $missing (its messages are above)."; }
+    rm -f "$log"
 }
 
 # Succeeds where CMake will find an installed ggml package of the version that cmake/Ggml.cmake asks for.

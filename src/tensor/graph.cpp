@@ -149,10 +149,13 @@ Tensor Graph::adopt(const Node& node, const std::vector<int32_t>& number_of) {
 }
 
 void Graph::check_writes(const Node& node) const {
-    if (!node.op->writes()) return;
-    const Node& base = nodes_[static_cast<size_t>(node.base)];
-    if (base.parameter != nullptr && base.parameter->read_only) {
-        bad_input("'{}' lies in a mapped file and cannot be written; copy it first", base.name);
+    for (size_t i = 0; i < node.sources.size(); ++i) {
+        if (node.sources[i] < 0 || !node.op->writes(static_cast<int>(i))) continue;
+        const Node& source = nodes_[static_cast<size_t>(node.sources[i])];
+        const Node& base = source.base >= 0 ? nodes_[static_cast<size_t>(source.base)] : source;
+        if (base.parameter != nullptr && base.parameter->read_only) {
+            bad_input("'{}' lies in a mapped file and cannot be written; copy it first", base.name);
+        }
     }
 }
 

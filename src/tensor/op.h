@@ -38,8 +38,11 @@ struct Op {
 
     /// Which source the result shares its memory with (views, and operators that write in place), or -1.
     virtual int aliases() const { return -1; }
-    /// Whether the aliased source is written.
-    virtual bool writes() const { return false; }
+    /// Whether a source is written in place.
+    virtual bool writes(int source) const {
+        (void)source;
+        return false;
+    }
 
     /// Which source holds row or expert indices, and how many rows there are to choose from; {-1, 0} where none does.
     /// Indices that come from the host are checked against it when they are written.

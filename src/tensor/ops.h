@@ -144,11 +144,12 @@ Tensor cast(Operand x, DType type);
 Tensor sum(Operand x);       ///< of all elements -> [1]
 Tensor sum_rows(Operand x);  ///< over the last axis, which becomes 1
 Tensor mean_rows(Operand x);
-/// Indices i32 that sort the last axis.
+/// Indices i32 that sort the last axis; on the CPU equal values keep their order and NaN comes last.
 Tensor argsort(Operand x, bool descending);
-/// Indices i32 of the k largest of the last axis, in no particular order.
+/// Indices i32 of the k largest of the last axis: as ggml's CPU gives them, in descending order but the first two
+/// exchanged.
 Tensor top_k(Operand x, int k);
-/// Index i32 of the largest of each row: [T, N] -> [T].
+/// Index i32 of the largest of each row, the last one of equal values: [T, N] -> [T].
 Tensor argmax(Operand x);
 /// Mean over rows of −Σ targets·log softmax(logits), both [T, V] -> [1].
 Tensor cross_entropy_rows(Operand logits, Tensor targets);
@@ -163,7 +164,7 @@ struct Conv2d {
 Tensor im2col(Operand kernel, Tensor image, const Conv2d& how, bool is_2d, DType type);
 /// Gradient of im2col with respect to an image of ggml shape `ne`.
 Tensor im2col_back(Operand columns, Tensor kernel, const std::array<int64_t, 4>& ne, const Conv2d& how, bool is_2d);
-/// image [B, C, Y, X], kernel [O, C, KY, KX] -> [B, O, OY, OX].
+/// image [B, C, Y, X], kernel [O, C, KY, KX] f32 or f16 (to which the image is rounded) -> [B, O, OY, OX].
 Tensor conv_2d(Tensor kernel, Operand image, const Conv2d& how);
 /// Causal depthwise convolution: x [S, I, W−1+T], kernel [I, W] -> [S, T, I].
 Tensor ssm_conv(Operand x, Tensor kernel);
@@ -173,9 +174,13 @@ Tensor ssm_scan(Operand states, Tensor x, Tensor dt, Tensor a, Tensor b, Tensor 
 
 // ---- explicit gradients and optimizer steps, for the C interface: ops/backward.cpp ----
 
+/// y·(dy − Σ y·dy) for y = softmax(x).
 Tensor softmax_back(Operand dy, Tensor y);
+/// dy·silu′(x)
 Tensor silu_back(Operand x, Tensor dy);
+/// dy rotated back by the angles of rope(x, positions, how, factors).
 Tensor rope_back(Operand dy, Tensor positions, const Rope& how, Tensor factors = {});
+/// (dy − x·Σ x·dy/(Σ x² + D·eps)) / √(mean(x²) + eps), for rms_norm without a weight.
 Tensor rms_norm_back(Operand x, Tensor dy, float eps);
 /// Rows of dy [T, D] added up at ids [T] of a table shaped like `table`.
 Tensor get_rows_back(Operand dy, Tensor ids, Tensor table);

@@ -6,6 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $1" >&2; exit 1; }
+unset MAKEFLAGS MAKELEVEL MFLAGS   # when make test runs this
 
 # Runs make in a copy of the Makefile that has no ../shared and nothing to build; expects exit code 2 and one line of ours.
 mkdir "$work/toy"

@@ -9,9 +9,9 @@
 
 #include "core/error.h"
 #include "core/temp_folder.h"
-#include "ggml_reader.h"
 #include "io/gguf.h"
 #include "raw_gguf.h"
+#include "reference_reader.h"
 
 namespace toy {
 namespace {

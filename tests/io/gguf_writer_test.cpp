@@ -8,8 +8,8 @@
 
 #include "core/error.h"
 #include "core/temp_folder.h"
-#include "ggml_reader.h"
 #include "io/gguf.h"
+#include "reference_reader.h"
 
 namespace toy {
 namespace {

@@ -17,10 +17,8 @@ bool is_copy_target(DType type) {
         case DType::Q5_0:
         case DType::Q5_1:
         case DType::Q8_0:
-        case DType::IQ4_NL:
-            return true;
-        default:
-            return false;
+        case DType::IQ4_NL: return true;
+        default: return false;
     }
 }
 
@@ -69,7 +67,7 @@ struct SetRows : Op {
         return ggml_set_rows(to.context, in[0], in[1], in[2]);
     }
     int aliases() const override { return 0; }
-    bool writes() const override { return true; }
+    bool writes(int source) const override { return source == 0; }
     IndexUse indices(std::span<const Layout> in) const override { return {2, in[0].ne[1]}; }
 };
 
@@ -105,7 +103,7 @@ struct CopyInto : Op {
         return ggml_cpy(to.context, in[0], in[1]);
     }
     int aliases() const override { return 1; }
-    bool writes() const override { return true; }
+    bool writes(int source) const override { return source == 1; }
 };
 
 struct Cast : Op {
@@ -151,7 +149,7 @@ struct SetBlock : Op {
         return ggml_set_2d_inplace(to.context, in[0], in[1], stride, offset);
     }
     int aliases() const override { return 0; }
-    bool writes() const override { return true; }
+    bool writes(int source) const override { return source == 0; }
 };
 
 }  // namespace

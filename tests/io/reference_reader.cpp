@@ -1,4 +1,4 @@
-#include "ggml_reader.h"
+#include "reference_reader.h"
 
 // Declared as in ggml's gguf.h and ggml.h: their headers belong to tensor/ alone, and the oracle needs only this much.
 extern "C" {
