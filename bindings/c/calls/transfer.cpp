@@ -94,6 +94,11 @@ size_t elements_of(Tensor tensor) { return static_cast<size_t>(tensor.layout().e
 // The older library's answer, instead of a failure like the others, where a tensor does not fit the scratch.
 constexpr int k_beyond_scratch = -2;
 
+void warn_once(const std::string& text) {
+    static std::atomic<bool> has_warned{false};
+    if (!has_warned.exchange(true)) log::warn("{}", text);
+}
+
 template <class Body>
 int with_scratch(const char* function, void* session, void* t, Body body) {
     return answer(function, -1, [&] {
@@ -103,8 +108,7 @@ int with_scratch(const char* function, void* session, void* t, Body body) {
             const std::string text = fmt::format("{} has {} elements, but the scratch {}", in_use->label(tensor),
                                                  elements_of(tensor), Session::k_scratch_cells);
             set_last_error(function, text.c_str());
-            static std::atomic<bool> has_warned{false};
-            if (!has_warned.exchange(true)) log::warn("{}: {}", function, text);
+            warn_once(fmt::format("{}: {}", function, text));
             return k_beyond_scratch;
         }
         body(*in_use, tensor, in_use->scratch());
