@@ -12,10 +12,12 @@
 namespace toy {
 namespace {
 
+// " at file.cpp:12", or nothing for a use without a place, as through the C interface.
 std::string place(const std::source_location& where) {
+    if (where.line() == 0) return "";
     const std::string_view path = where.file_name();
     const size_t slash = path.rfind('/');
-    return fmt::format("{}:{}", slash == std::string_view::npos ? path : path.substr(slash + 1), where.line());
+    return fmt::format(" at {}:{}", slash == std::string_view::npos ? path : path.substr(slash + 1), where.line());
 }
 
 Graph& graph_of(const Tensor& tensor, std::string_view scope) {
@@ -81,11 +83,11 @@ int32_t Graph::import(const Tensor& tensor) {
     return entry->second;
 }
 
-Tensor Graph::append(std::unique_ptr<Op> op, std::initializer_list<Tensor> sources, std::source_location where) {
+Tensor Graph::append(std::shared_ptr<const Op> op, std::initializer_list<Tensor> sources, std::source_location where) {
     return append(std::move(op), std::span(sources.begin(), sources.size()), where);
 }
 
-Tensor Graph::append(std::unique_ptr<Op> op, std::span<const Tensor> sources, std::source_location where) {
+Tensor Graph::append(std::shared_ptr<const Op> op, std::span<const Tensor> sources, std::source_location where) {
     if (is_allocated()) failure("{}: the graph is allocated and grows no more", op->name());
     Node node;
     std::vector<Layout> layouts;
@@ -106,8 +108,8 @@ Tensor Graph::append(std::unique_ptr<Op> op, std::span<const Tensor> sources, st
         note_indices(node, layouts);
     } catch (const Error& error) {
         const std::string_view name = node.op ? node.op->name() : op->name();
-        throw Error(error.kind(), fmt::format("{} at {}{}{}: {}", name, place(where), scope_.empty() ? "" : " in ",
-                                              scope_, error.what()));
+        throw Error(error.kind(), fmt::format("{}{}{}{}: {}", name, place(where), scope_.empty() ? "" : " in ", scope_,
+                                              error.what()));
     }
     node.scope = scope_;
     node.where = where;
@@ -118,6 +120,42 @@ Tensor Graph::append(std::unique_ptr<Op> op, std::span<const Tensor> sources, st
 int32_t Graph::base_of(int32_t node) const {
     const int32_t base = nodes_[static_cast<size_t>(node)].base;
     return base >= 0 ? base : node;
+}
+
+Graph::Part Graph::part(std::span<const Tensor> wanted) const {
+    std::vector<bool> is_needed(nodes_.size());
+    for (const Tensor& tensor : wanted) is_needed[static_cast<size_t>(tensor.node())] = true;
+    for (size_t i = nodes_.size(); i-- > 0;) {
+        if (!is_needed[i]) continue;
+        for (int32_t source : nodes_[i].sources) {
+            if (source >= 0) is_needed[static_cast<size_t>(source)] = true;
+        }
+    }
+    Part part{std::make_unique<Graph>(), std::vector<int32_t>(nodes_.size(), -1)};
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+        if (is_needed[i]) part.node_of[i] = part.graph->adopt(nodes_[i], part.node_of).node();
+    }
+    return part;
+}
+
+Tensor Graph::adopt(const Node& node, const std::vector<int32_t>& number_of) {
+    Tensor copy;
+    if (node.kind == Node::Kind::input) {
+        copy = input(node.name, node.layout);
+    } else if (node.kind == Node::Kind::parameter) {
+        copy = leaf(Tensor(node.parameter));
+    } else {
+        std::vector<Tensor> sources;
+        for (int32_t source : node.sources) {
+            sources.push_back(source < 0 ? Tensor() : Tensor(this, number_of[static_cast<size_t>(source)]));
+        }
+        scope_ = node.scope;
+        copy = append(node.op, sources, node.where);
+        scope_.clear();
+        if (!node.name.empty()) name(copy, node.name);
+    }
+    nodes_[static_cast<size_t>(copy.node())].is_output = node.is_output;
+    return copy;
 }
 
 void Graph::note_writes(const Node& node) {
@@ -250,7 +288,7 @@ void Graph::lower(Node& node, const Lowering& lowering) {
         if (node.lowered->view_src != nullptr) ggml_set_output(node.lowered->view_src);
     }
     if (!ggml_backend_dev_supports_op(lowering.device.handle(), node.lowered)) {
-        bad_input("device {} has no {} for {} at {}", lowering.device.name(), node.op->name(), node.layout.describe(),
+        bad_input("device {} has no {} for {}{}", lowering.device.name(), node.op->name(), node.layout.describe(),
                   place(node.where));
     }
     ggml_build_forward_expand(cgraph_, node.lowered);

@@ -222,7 +222,8 @@ Tensor transpose(Operand x) {
 }
 
 Tensor contiguous(Operand x) {
-    if (x.tensor.layout().is_contiguous()) return x.tensor;
+    // A row of one element counts as contiguous whatever its stride, but operators want packed rows all the same.
+    if (x.tensor.layout().is_contiguous() && x.tensor.layout().has_packed_rows()) return x.tensor;
     return record(Contiguous(), {x.tensor}, x.where);
 }
 
