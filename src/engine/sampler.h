@@ -19,7 +19,7 @@ struct Sampling {
     int repeat_last_n = 64;          ///< how many tokens count as recent, prompt included; -1: all
     float presence_penalty = 0.0f;   ///< subtracted from logits of recent tokens
     float frequency_penalty = 0.0f;  ///< subtracted once for each recent occurrence
-    std::map<int32_t, float> logit_bias;  ///< added to logits first; −infinity forbids a token
+    std::map<int32_t, float> logit_bias = {};  ///< added to logits first; −infinity forbids a token
     uint64_t seed = 0;
 
     bool operator==(const Sampling&) const = default;
