@@ -11,7 +11,7 @@ namespace toy {
 /// Bytes that cannot become a character appear as U+FFFD, so that every string returned is valid UTF-8; on valid text
 /// the concatenation equals Tokenizer::decode. Keeps a reference to the tokenizer.
 class Detokenizer {
-   public:
+ public:
     /// `previous`: the ids before the first pushed one (the prompt); with any but a BOS at its end, the first space of
     /// what follows stays.
     explicit Detokenizer(const Tokenizer& tokenizer, std::span<const int32_t> previous = {},
@@ -22,7 +22,7 @@ class Detokenizer {
     /// What is still held back, as U+FFFD; empty after a complete character.
     std::string finish();
 
-   private:
+ private:
     const Tokenizer* tokenizer_;
     bool render_special_;
     bool at_start_;

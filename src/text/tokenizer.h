@@ -11,9 +11,6 @@
 
 namespace toy {
 
-class Segmenter;
-class Vocabulary;
-
 /// What a token is, with the codes of `tokenizer.ggml.token_type`.
 enum class TokenType : uint8_t { undefined = 0, normal, unknown, control, user_defined, unused, byte };
 
@@ -21,7 +18,7 @@ enum class TokenType : uint8_t { undefined = 0, normal, unknown, control, user_d
 /// `llama` (SentencePiece BPE), `gpt2` (byte-level BPE), `gemma4` (BPE over characters), `t5` (unigram) and `bert`
 /// (WordPiece); docs/tokenizers.md says what each does. Immutable: one Tokenizer serves any number of threads.
 class Tokenizer {
-   public:
+ public:
     struct EncodeOptions {
         bool add_special = true;     ///< BOS, EOS (or [CLS], [SEP]) as the file asks for
         bool parse_special = false;  ///< "<|im_end|>" in the text becomes that control token, not its characters
@@ -30,6 +27,8 @@ class Tokenizer {
         bool render_special = false;  ///< control and unknown tokens appear as their text, not as nothing
         bool continuation = false;    ///< the ids follow other text: their first space stays
     };
+
+    static constexpr size_t max_text = size_t{1} << 30;  ///< bytes that one call of `encode` takes
 
     /// Throws Error{bad_input} naming the key that is missing, wrong or of an unsupported kind.
     static std::shared_ptr<const Tokenizer> from_metadata(const Metadata& metadata);
@@ -81,10 +80,10 @@ class Tokenizer {
 
     ~Tokenizer();
 
-   private:
-    Tokenizer();
-    std::unique_ptr<const Vocabulary> vocabulary_;
-    std::unique_ptr<const Segmenter> segmenter_;
+ private:
+    struct Parts;
+    explicit Tokenizer(const Metadata& metadata);
+    std::unique_ptr<const Parts> parts_;
 };
 
 }  // namespace toy
