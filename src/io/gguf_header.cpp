@@ -214,7 +214,7 @@ size_t alignment_of(const Metadata& metadata) {
 // ---- the tensor list ----
 
 /// The tensor's size in bytes, or nothing where its elements or bytes do not fit 63 bits. Zero dimensions count as one
-/// in the first check, so that no partial product can overflow later either.
+/// in the first check, so that no product of some axes alone can overflow later either.
 std::optional<uint64_t> checked_bytes(const GgufTensor& tensor) {
     int64_t product = 1;
     for (const int64_t n : tensor.ne) {

@@ -233,6 +233,7 @@ TEST_F(Discover, LoopsAndDepthsEnd) {
     link(folder_ / "work", "work/models/a/b/work");
     link("self", "work/models/self");
     EXPECT_EQ(names(), std::vector<std::string>{"local:m"});
+    EXPECT_TRUE(discover(places_).skipped.empty());  // no folder was visited again and again, down to the limit
     std::string deep = "work/models";
     for (int i = 0; i < 12; ++i) deep += "/" + std::to_string(i);
     model(deep + "/deep.gguf");

@@ -157,9 +157,9 @@ TEST(GgufSpeed, ManyKeysAndTensorsOpenInLinearTime) {  // lcpp#19919: ggml compa
 
 TEST(GgufLimits, CountsBeyondTheLimitsAreRefused) {
     const TempFolder folder;
-    const auto sentence = [&](uint64_t tensors, uint64_t keys) -> std::string {
+    const auto sentence = [&](uint64_t tensors, uint64_t keys, uint64_t size) -> std::string {
         const auto path = folder.file("model.gguf", RawGguf().header(tensors, keys).bytes);
-        std::filesystem::resize_file(path, uint64_t{1} << 30);  // sparse: room enough for all that is claimed
+        std::filesystem::resize_file(path, size);
         try {
             Gguf::open(path);
         } catch (const Error& error) {
@@ -167,9 +167,13 @@ TEST(GgufLimits, CountsBeyondTheLimitsAreRefused) {
         }
         return "loaded";
     };
-    EXPECT_NE(sentence(k_gguf_max_tensors + 1, 0).find("at most 1048576 are read"), std::string::npos);
-    EXPECT_NE(sentence(0, k_gguf_max_keys + 1).find("at most 65536 are read"), std::string::npos);
-    EXPECT_NE(sentence(k_gguf_max_tensors, 0).find("the name of tensor number 1 at byte 24"), std::string::npos);
+    const uint64_t roomy = uint64_t{1} << 30;  // sparse: room enough for all that is claimed
+    EXPECT_NE(sentence(k_gguf_max_tensors + 1, 0, roomy).find("at most 1048576 are read"), std::string::npos);
+    EXPECT_NE(sentence(0, k_gguf_max_keys + 1, roomy).find("at most 65536 are read"), std::string::npos);
+    EXPECT_NE(sentence(k_gguf_max_tensors, 0, roomy).find("the name of tensor number 1 at byte 24"), std::string::npos);
+    const char* too_many = "is 50, more than its 1000 remaining bytes can hold";
+    EXPECT_NE(sentence(50, 0, 16 + 1000).find(too_many), std::string::npos) << sentence(50, 0, 16 + 1000);
+    EXPECT_NE(sentence(0, 90, 24 + 1000).find("is 90, more than its 1000 remaining"), std::string::npos);
 }
 
 }  // namespace

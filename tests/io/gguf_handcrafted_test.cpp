@@ -189,8 +189,8 @@ const Case k_cases[] = {
                    }); }},
     {"TENSORS_NE_TOO_BIG", tensors_plan, false,
      [](Plan& p) {
-         const int64_t n = 4 * int64_t{std::numeric_limits<int32_t>::max()};
-         each_tensor(p, [n](PlannedTensor& tensor) { tensor.ne = {n, n}; });
+         constexpr int64_t n = 4 * int64_t{std::numeric_limits<int32_t>::max()};
+         each_tensor(p, [](PlannedTensor& tensor) { tensor.ne = {n, n}; });
      },
      ""},
     {"TENSORS_NBYTES_TOO_BIG", tensors_plan, false,
