@@ -1,6 +1,7 @@
 # ggml, the tensor engine, from the first of three places: an installed CMake package of the pinned version,
 # the tree named by -DTOY_GGML_SOURCE=, or the tree that scripts/bootstrap.sh unpacked into build/.
 set(TOY_GGML_VERSION 0.25.1)
+option(TOY_OPENMP "ggml computes on OpenMP's threads instead of its own" ON)
 set(TOY_GGML_SOURCE "" CACHE PATH "A ggml source tree (the folder with ggml's CMakeLists.txt)")
 
 find_package(ggml ${TOY_GGML_VERSION} EXACT CONFIG QUIET)
@@ -32,6 +33,7 @@ set(GGML_BUILD_COMMIT unknown)
 if(EXISTS ${_ggml_source}/../commit)
   file(STRINGS ${_ggml_source}/../commit GGML_BUILD_COMMIT LIMIT_COUNT 1)
 endif()
+set(GGML_OPENMP ${TOY_OPENMP} CACHE BOOL "" FORCE)
 if(TOY_SANITIZE STREQUAL "thread")
   # TSan cannot see into libgomp, so ggml's own threads are used there.
   set(GGML_OPENMP OFF CACHE BOOL "" FORCE)

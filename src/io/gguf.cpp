@@ -126,6 +126,7 @@ Gguf Gguf::open(const std::filesystem::path& path) {
         for (int64_t number = 0; number < split->count; ++number) {
             const std::filesystem::path sibling = part_path(path, *split, number);
             const auto file = number == split->number ? named : open_part(sibling, *split, number);
+            // NOLINTNEXTLINE(bugprone-use-after-move): one number alone is split->number
             GgufHeader part = number == split->number ? std::move(header) : read_header(*file);
             check_part(part.metadata, *split, number);
             check_data(part, *file);

@@ -90,7 +90,7 @@ float SpecKeys::positive(std::string_view key) const {
 
 float SpecKeys::positive_or(std::string_view key, float fallback) const { return has(key) ? positive(key) : fallback; }
 
-std::string SpecKeys::text_or(std::string_view key, std::string fallback) const {
+std::string SpecKeys::text_or(std::string_view key, const std::string& fallback) const {
     const std::string* value = metadata().find_string(full(key));
     return value != nullptr ? *value : fallback;
 }

@@ -26,7 +26,7 @@ class SpecKeys {
     /// A finite number above 0.
     float positive(std::string_view key) const;
     float positive_or(std::string_view key, float fallback) const;
-    std::string text_or(std::string_view key, std::string fallback) const;
+    std::string text_or(std::string_view key, const std::string& fallback) const;
     bool has(std::string_view key) const { return metadata().has(full(key)); }
     bool has_tensor(std::string_view name) const { return file_.find(name) != nullptr; }
     /// Rows of token_embd.weight; throws where the vocabulary of the tokenizer has another size.

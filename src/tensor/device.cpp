@@ -49,6 +49,13 @@ Device::Memory Device::memory() const {
     return memory;
 }
 
+void Device::require_room(size_t bytes, std::string_view what) const {
+    const size_t total = memory().total;
+    if (total != 0 && bytes > total) {
+        failure("device {} has {} bytes in all, but {} need {}", name(), total, what, bytes);
+    }
+}
+
 bool Device::is_cpu() const { return ggml_backend_dev_type(handle_) == GGML_BACKEND_DEVICE_TYPE_CPU; }
 ggml_backend_buffer_type* Device::buffer_type() const { return ggml_backend_dev_buffer_type(handle_); }
 

@@ -25,6 +25,9 @@ class Device {
         size_t free, total;
     };
     Memory memory() const;
+    /// Throws Error{failure} where `bytes` for `what` are more than all the memory of the device, before an allocation
+    /// that the system may promise but cannot keep.
+    void require_room(size_t bytes, std::string_view what) const;
     bool is_cpu() const;
     bool operator==(const Device&) const = default;
 

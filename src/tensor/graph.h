@@ -28,13 +28,14 @@ struct Node {
     Layout layout;
     std::string name;              ///< unique within the graph when given; may be empty
     std::string scope;             ///< "blk.3/attention"
-    std::unique_ptr<Op> op;        ///< operations only
+    std::shared_ptr<const Op> op;  ///< operations only
     std::vector<int32_t> sources;  ///< node numbers; absent optional sources are -1
     std::source_location where;
     Parameter* parameter = nullptr;  ///< parameters only
     int32_t base = -1;               ///< the node whose memory this one shares, at the end of the chain of views
     bool is_output = false;
-    int64_t index_limit = 0;         ///< inputs that serve as row indices: values must lie in [0, index_limit)
+    int64_t index_limit = 0;         ///< leaves that serve as row indices: values must lie in [0, index_limit)
+    bool is_rewritten = false;       ///< an operation writes into it
     ggml_tensor* lowered = nullptr;  ///< after allocate()
 };
 
@@ -55,8 +56,18 @@ class Graph {
     Tensor leaf(Tensor parameter);
     /// Appends an operation. `sources` may hold absent tensors where the operator allows it. Throws the operator's
     /// Error, with its name and the line of use, where shapes do not fit or a read-only parameter would be written.
-    Tensor append(std::unique_ptr<Op> op, std::initializer_list<Tensor> sources, std::source_location where);
-    Tensor append(std::unique_ptr<Op> op, std::span<const Tensor> sources, std::source_location where);
+    Tensor append(std::shared_ptr<const Op> op, std::initializer_list<Tensor> sources, std::source_location where);
+    Tensor append(std::shared_ptr<const Op> op, std::span<const Tensor> sources, std::source_location where);
+
+    /// The part of a tape that some results need.
+    struct Part {
+        std::unique_ptr<Graph> graph;
+        std::vector<int32_t> node_of;  ///< by node number in the whole tape: the node number in `graph`, or -1
+    };
+    /// The nodes that `wanted` depend on, in the same order, as a graph of its own: inputs of its own, the operations
+    /// and parameters shared. For callers that learn only after tracing which results they want. Outputs stay outputs;
+    /// a write that nothing wanted depends on is left out unless it is in `wanted` itself.
+    Part part(std::span<const Tensor> wanted) const;
 
     /// Gives a node a name by which it is found, tapped and shown. Throws Error where the name is taken.
     Tensor name(Tensor tensor, std::string name);
@@ -82,8 +93,12 @@ class Graph {
  private:
     friend class Scope;
     int32_t import(const Tensor& tensor);
-    void check_writes(const Node& node) const;
+    int32_t base_of(int32_t node) const;
+    void note_writes(const Node& node);
     void note_indices(const Node& node, std::span<const Layout> layouts);
+    void limit_indices(int32_t index, int64_t limit);
+    void check_index_parameters() const;
+    Tensor adopt(const Node& node, const std::vector<int32_t>& number_of);
     void allocate_inputs();
     void lower(Node& node, const Lowering& lowering);
 

@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "core/error.h"
 
 namespace toy {
+namespace {
+
+constexpr uint64_t k_most_bytes = uint64_t{1} << 62;
+
+}  // namespace
 
 int64_t Layout::dim(int i) const {
     if (i < -4 || i >= rank) failure("axis {} of a tensor of shape {}", i, describe_shape(*this));
@@ -72,18 +77,34 @@ Layout packed_ne(DType type, int rank, std::array<int64_t, 4> ne) {
     }
     uint64_t stride = block_bytes(type);
     layout.nb[0] = stride;
-    uint64_t extent = static_cast<uint64_t>(ne[0] / block);
-    for (size_t i = 1; i <= 4; ++i) {
-        uint64_t next = 0;
-        if (__builtin_mul_overflow(stride, extent, &next) || next > std::numeric_limits<int64_t>::max()) {
+    uint64_t size = stride * static_cast<uint64_t>(block);  // at least the bytes and at least the elements
+    for (size_t i = 0; i < 4; ++i) {
+        // Axes of length 0 count as 1, so that no product of some of the axes overflows either.
+        const auto extent = static_cast<uint64_t>(std::max<int64_t>(ne[i], 1));
+        if (__builtin_mul_overflow(size, extent, &size) || size > k_most_bytes) {
             bad_input("a tensor of type {} and shape {} is larger than memory", name(type), describe_shape(layout));
         }
-        stride = next;
-        if (i == 4) break;
-        layout.nb[i] = stride;
-        extent = static_cast<uint64_t>(ne[i]);
+        if (i == 3) break;
+        stride *= static_cast<uint64_t>(i == 0 ? ne[0] / block : ne[i]);
+        layout.nb[i + 1] = stride;
     }
     return layout;
+}
+
+Layout with_plain_strides(Layout layout) {
+    if (layout.ne[0] == block_elements(layout.type)) layout.nb[0] = block_bytes(layout.type);
+    size_t stride = layout.nb[0] * static_cast<size_t>(layout.ne[0] / block_elements(layout.type));
+    for (size_t i = 1; i < 4; ++i) {
+        if (layout.ne[i] == 1) layout.nb[i] = stride;
+        stride = layout.nb[i] * static_cast<size_t>(layout.ne[i]);
+    }
+    return layout;
+}
+
+size_t add_bytes(size_t total, const Layout& layout) {
+    const size_t bytes = layout.bytes();
+    if (total > k_most_bytes || bytes > k_most_bytes - total) bad_input("the tensors are larger than memory");
+    return total + bytes;
 }
 
 Layout packed_like(const Layout& layout, DType type) { return packed_ne(type, layout.rank, layout.ne); }

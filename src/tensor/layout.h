@@ -42,11 +42,16 @@ struct Layout {
 /// "[2, 64]", row-major, of the rank given.
 std::string describe_shape(const Layout& layout);
 
+/// total + layout.bytes(). Throws Error near the end of 64 bits, where ggml's allocator would wrap as it pads sizes.
+size_t add_bytes(size_t total, const Layout& layout);
+
 /// A packed layout; `dims` in row-major order, 1 to 4 of them. Throws Error where a dimension is negative, the last one
-/// is no multiple of the type's block, or the byte size does not fit 63 bits.
+/// is no multiple of the type's block, or the byte size or the number of elements does not fit 62 bits.
 Layout packed(DType type, std::initializer_list<int64_t> dims);
 /// The same in ggml's order.
 Layout packed_ne(DType type, int rank, std::array<int64_t, 4> ne);
+/// The same layout, the strides that nothing uses (of axes of length 1) counted as if packed.
+Layout with_plain_strides(Layout layout);
 /// The same shape packed, with another type.
 Layout packed_like(const Layout& layout, DType type);
 

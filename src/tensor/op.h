@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -36,6 +37,12 @@ struct Op {
     virtual ggml_tensor* lower(const Lowering& lowering, std::span<ggml_tensor* const> in) const = 0;
     virtual int lowered_nodes() const { return 1; }
 
+    /// Whether this operand may be absent.
+    virtual bool takes_absent(int source) const {
+        (void)source;
+        return false;
+    }
+
     /// Which source the result shares its memory with (views, and operators that write in place), or -1.
     virtual int aliases() const { return -1; }
     /// Whether a source is written in place.
@@ -45,7 +52,8 @@ struct Op {
     }
 
     /// Which source holds row or expert indices, and how many rows there are to choose from; {-1, 0} where none does.
-    /// Indices that come from the host are checked against it when they are written.
+    /// ggml ends the process at an index outside, so indices that come from the host are checked against it when they
+    /// are written, and those that operators make must lie below it by construction.
     struct IndexUse {
         int source;
         int64_t limit;
@@ -53,6 +61,12 @@ struct Op {
     virtual IndexUse indices(std::span<const Layout> in) const {
         (void)in;
         return {-1, 0};
+    }
+    /// Of integer results: a number that all of them lie below, or 0 where the operator's author answers for them, or
+    /// nothing where they are values of the integer operands.
+    virtual std::optional<int64_t> index_bound(std::span<const Layout> in) const {
+        (void)in;
+        return std::nullopt;
     }
 };
 

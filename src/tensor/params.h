@@ -25,6 +25,8 @@ struct Parameter {
     Layout layout;
     bool read_only = false;          ///< lies in a mapped file: no graph may write it
     ggml_tensor* storage = nullptr;  ///< null until allocated or mapped
+    bool is_rewritten = false;       ///< a graph writes it
+    int64_t index_limit = 0;         ///< where graphs use its values as row indices: they must lie in [0, index_limit)
 };
 
 /// Named tensors that outlive graphs: weights, adapters, moments, caches, constants. Declare, allocate, then write; a
@@ -46,6 +48,10 @@ class Params {
     /// lie in the file.
     Tensor map(std::string name, const Layout& layout, const std::shared_ptr<const MappedFile>& file, size_t offset);
 
+    /// The same inside other host memory, which `owner` keeps (null where the caller keeps it) as long as this Params.
+    Tensor map(std::string name, const Layout& layout, std::span<const std::byte> memory, size_t offset,
+               const std::shared_ptr<const void>& owner);
+
     /// The tensor of that name, or an absent one.
     Tensor find(std::string_view name) const;
     /// The tensor of that name; throws Error naming it where there is none.
@@ -60,13 +66,14 @@ class Params {
     const std::vector<std::string>& copied_for_alignment() const { return copied_for_alignment_; }
 
  private:
-    struct Region {  // a mapped file as one ggml buffer
-        std::shared_ptr<const MappedFile> file;
+    struct Region {  // a mapped file, or other memory that is not ours, as one ggml buffer
+        std::span<const std::byte> memory;
+        std::shared_ptr<const void> owner;
         ggml_backend_buffer* buffer;
     };
     Parameter& declare(std::string name, const Layout& layout);
     ggml_tensor* new_storage(const Parameter& parameter);
-    ggml_backend_buffer* region_of(const std::shared_ptr<const MappedFile>& file);
+    ggml_backend_buffer* region_of(std::span<const std::byte> memory, const std::shared_ptr<const void>& owner);
 
     Device device_;
     std::deque<Parameter> parameters_;

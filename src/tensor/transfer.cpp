@@ -27,11 +27,34 @@ ggml_tensor* stored(Tensor tensor) {
     return storage;
 }
 
-ggml_tensor* writable(Tensor tensor) {
-    ggml_tensor* storage = stored(tensor);
-    if (tensor.parameter() != nullptr && tensor.parameter()->read_only) {
-        bad_input("{} lies in a mapped file and cannot be written", label(tensor));
+// What is to be known of the leaf in whose memory a tensor lies.
+struct Leaf {
+    bool is_one = true;  // not the result of an operation
+    bool read_only = false;
+    int64_t index_limit = 0;
+};
+
+Leaf leaf_of(Tensor tensor) {
+    const Parameter* parameter = tensor.parameter();
+    Leaf leaf;
+    if (tensor.graph() != nullptr) {
+        const Node* node = &tensor.graph()->node(tensor);
+        if (node->base >= 0) node = &tensor.graph()->nodes()[static_cast<size_t>(node->base)];
+        leaf.is_one = node->kind != Node::Kind::operation;
+        leaf.index_limit = node->index_limit;
+        parameter = node->parameter;
     }
+    if (parameter != nullptr) {
+        leaf.read_only = parameter->read_only;
+        leaf.index_limit = parameter->index_limit;
+    }
+    return leaf;
+}
+
+ggml_tensor* writable(Tensor tensor, const Leaf& leaf) {
+    ggml_tensor* storage = stored(tensor);
+    if (!leaf.is_one) failure("{} is computed: only inputs and parameters can be written", label(tensor));
+    if (leaf.read_only) bad_input("{} lies in a mapped file and cannot be written", label(tensor));
     if (!tensor.layout().is_contiguous()) failure("{} is not packed: write to the tensor that it views", label(tensor));
     return storage;
 }
@@ -44,28 +67,28 @@ void check_size(Tensor tensor, size_t bytes, size_t offset) {
 }
 
 template <class Integer>
-void check_indices(Tensor tensor, std::span<const Integer> values) {
-    if (tensor.graph() == nullptr) return;
-    const int64_t limit = tensor.graph()->node(tensor).index_limit;
-    if (limit == 0) return;
-    for (size_t i = 0; i < values.size(); ++i) {
-        if (values[i] < 0 || values[i] >= limit) {
-            bad_input("{}[{}] is {}, but indices must lie in 0..{}", label(tensor), i, values[i], limit - 1);
+void check_values(Tensor tensor, std::span<const std::byte> bytes, int64_t first, int64_t limit) {
+    for (size_t i = 0; i < bytes.size() / sizeof(Integer); ++i) {
+        Integer value = 0;
+        std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+        if (value < 0 || value >= limit) {
+            bad_input("{}[{}] is {}, but indices must lie in 0..{}", label(tensor), first + static_cast<int64_t>(i),
+                      value, limit - 1);
         }
     }
 }
 
-// Indices that arrive as raw bytes are checked like typed ones.
-void check_raw_indices(Tensor tensor, std::span<const std::byte> bytes) {
-    if (tensor.graph() == nullptr || tensor.graph()->node(tensor).index_limit == 0) return;
-    if (tensor.dtype() == DType::I32) {
-        std::vector<int32_t> values(bytes.size() / sizeof(int32_t));
-        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(int32_t));
-        check_indices<int32_t>(tensor, values);
-    } else if (tensor.dtype() == DType::I64) {
-        std::vector<int64_t> values(bytes.size() / sizeof(int64_t));
-        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(int64_t));
-        check_indices<int64_t>(tensor, values);
+// Bytes that are about to become row indices, or are some.
+void check_index_bytes(Tensor tensor, std::span<const std::byte> bytes, size_t offset, int64_t limit) {
+    const size_t size = block_bytes(tensor.dtype());
+    if (offset % size != 0 || bytes.size() % size != 0) {
+        bad_input("{} holds row indices, which are written whole", label(tensor));
+    }
+    const auto first = static_cast<int64_t>(offset / size);
+    if (tensor.dtype() == DType::I64) {
+        check_values<int64_t>(tensor, bytes, first, limit);
+    } else {
+        check_values<int32_t>(tensor, bytes, first, limit);
     }
 }
 
@@ -96,8 +119,7 @@ void row_to_f32(DType type, const std::byte* source, float* target, int64_t n) {
                 target[i] = static_cast<float>(value);
             }
             break;
-        default:
-            to_f32(type, source, target, n);
+        default: to_f32(type, source, target, n);
     }
 }
 
@@ -120,9 +142,10 @@ void fetch_row(const ggml_tensor* storage, const Layout& layout, int64_t row, st
 }  // namespace
 
 void write(Tensor target, std::span<const std::byte> bytes, size_t offset) {
-    ggml_tensor* storage = writable(target);
+    const Leaf leaf = leaf_of(target);
+    ggml_tensor* storage = writable(target, leaf);
     check_size(target, bytes.size(), offset);
-    check_raw_indices(target, bytes);
+    if (leaf.index_limit != 0) check_index_bytes(target, bytes, offset, leaf.index_limit);
     if (!bytes.empty()) ggml_backend_tensor_set(storage, bytes.data(), offset, bytes.size());
 }
 
@@ -144,6 +167,14 @@ void write_f32(Tensor target, std::span<const float> values, int64_t first_row) 
         const size_t at = static_cast<size_t>(first_row) + done / static_cast<size_t>(columns);
         write(target, std::as_bytes(std::span(bytes)), at * row);
     }
+}
+
+void check_indices(Tensor tensor) {
+    const Leaf leaf = leaf_of(tensor);
+    if (leaf.index_limit == 0) return;
+    std::vector<std::byte> bytes(tensor.layout().bytes());
+    read(tensor, bytes);
+    check_index_bytes(tensor, bytes, 0, leaf.index_limit);
 }
 
 void read(Tensor source, std::span<std::byte> bytes, size_t offset) {

@@ -8,8 +8,9 @@
 
 namespace toy {
 
-/// Copies bytes into a parameter or an input, from byte `offset` of its storage on. Throws Error where the tensor has
-/// no storage yet, is read-only or not packed, where the bytes do not fit, or where a row index is out of range.
+/// Copies bytes into a parameter or an input, or a packed view of one, from byte `offset` of it on. Throws Error where
+/// the tensor has no storage yet, is read-only or not packed, where the bytes do not fit, or where a row index is out
+/// of range.
 void write(Tensor target, std::span<const std::byte> bytes, size_t offset = 0);
 /// Values of the tensor's own type.
 void write(Tensor target, std::span<const float> values);
@@ -17,6 +18,9 @@ void write(Tensor target, std::span<const int32_t> values);
 void write(Tensor target, std::span<const int64_t> values);
 /// float32 values converted to the tensor's type, from row `first_row` on, in chunks of rows.
 void write_f32(Tensor target, std::span<const float> values, int64_t first_row = 0);
+
+/// Throws Error where present values of a tensor that serve as row indices are out of range.
+void check_indices(Tensor tensor);
 
 /// Copies `bytes.size()` bytes out of a packed tensor, from byte `offset` on.
 void read(Tensor source, std::span<std::byte> bytes, size_t offset = 0);

@@ -35,12 +35,7 @@ Bpe::Bpe(const Metadata& metadata, const Vocabulary& vocabulary, const PreTokeni
         const bool is_byte = id != Vocabulary::none && vocabulary.type(id) == TokenType::normal;
         byte_ids_[byte] = is_byte ? id : Vocabulary::none;
     }
-    if (!rule.ignore_merges) return;
-    words_.reserve(vocabulary.size());
-    for (int32_t id = 0; id < vocabulary.size(); ++id) {
-        if (vocabulary.type(id) != TokenType::normal) continue;
-        words_.insert(vocabulary.piece(id), id, [&](int32_t other) { return vocabulary.piece(other); });
-    }
+    if (rule.ignore_merges) words_ = vocabulary.index_pieces();
 }
 
 void Bpe::encode(std::string_view text, std::vector<int32_t>& ids) const {
@@ -70,9 +65,7 @@ void Bpe::encode_word(std::string_view word, Work& work, std::vector<int32_t>& i
 }
 
 int32_t Bpe::whole_word(std::string_view word) const {
-    if (rule_.ignore_merges) {
-        return words_.find(word, [this](int32_t id) { return vocabulary_.piece(id); });
-    }
+    if (rule_.ignore_merges) return vocabulary_.find_piece(words_, word);
     if (rule_.whole_newline_runs && word.find_first_not_of('\n') == word.npos) return vocabulary_.find_ordinary(word);
     return Vocabulary::none;
 }

@@ -36,15 +36,19 @@ class Merges {
     static uint64_t key(int32_t left, int32_t right) {
         return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
     }
-    size_t locate(uint64_t pair) const {
-        const size_t mask = slots_.size() - 1;
+    size_t home(uint64_t pair) const {
         uint64_t hash = pair * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 32;
-        size_t at = (hash * 0xD6E8FEB86659FD93u >> 20) & mask;
+        return (hash * 0xD6E8FEB86659FD93u >> 20) & (slots_.size() - 1);
+    }
+    size_t locate(uint64_t pair) const {
+        const size_t mask = slots_.size() - 1;
+        size_t at = home(pair);
         while (slots_[at].key != pair && slots_[at].key != free) at = (at + 1) & mask;
         return at;
     }
-    std::vector<Slot> slots_;  // open addressing, at most half full
+    void fill(const std::vector<Slot>& merges);
+    std::vector<Slot> slots_;  // open addressing, at most two thirds full
 };
 
 }  // namespace toy

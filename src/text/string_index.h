@@ -2,6 +2,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,43 +36,47 @@ inline uint64_t hash_bytes(std::string_view bytes) {
     return fold(hash ^ word, odd1);
 }
 
-/// From strings, which the caller keeps, to their ids: one flat table with open addressing. `text_of(id)` gives an id's
-/// string back. Nothing is allocated after `reserve`.
+/// From strings to their ids: one flat table with open addressing, at most two thirds full. The strings lie in one
+/// arena of the caller's, which may move but must not change.
 class StringIndex {
  public:
     static constexpr int32_t none = -1;
+    struct Span {
+        uint32_t at, length;
+    };
 
-    void reserve(size_t count) { slots_.assign(std::bit_ceil(2 * count + 2), Slot{}); }
+    void reserve(size_t count) { slots_.assign(std::bit_ceil(count + count / 2 + 1), Slot{}); }
 
-    /// Adds the string, or returns the id that it has already.
-    template <class TextOf>
-    int32_t insert(std::string_view text, int32_t id, const TextOf& text_of) {
-        Slot& slot = slots_[locate(text, text_of)];
+    /// Adds the string, or returns the id that it has already. Not more of them than were reserved.
+    int32_t insert(const std::string& arena, Span span, int32_t id) {
+        const std::string_view text(arena.data() + span.at, span.length);
+        const uint64_t hash = hash_bytes(text);
+        Slot& slot = slots_[locate(arena, text, hash)];
         if (slot.id != none) return slot.id;
-        slot = {tag(hash_bytes(text)), id};
+        slot = {tag(hash), id, span};
         return none;
     }
 
-    template <class TextOf>
-    int32_t find(std::string_view text, const TextOf& text_of) const {
-        return slots_.empty() ? none : slots_[locate(text, text_of)].id;
+    int32_t find(const std::string& arena, std::string_view text) const {
+        return slots_.empty() ? none : slots_[locate(arena, text, hash_bytes(text))].id;
     }
 
  private:
     struct Slot {
         uint32_t tag = 0;
         int32_t id = none;
+        Span span = {0, 0};
     };
     static uint32_t tag(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
 
     /// Where the string is, or the free slot where it belongs.
-    template <class TextOf>
-    size_t locate(std::string_view text, const TextOf& text_of) const {
-        const uint64_t hash = hash_bytes(text);
+    size_t locate(const std::string& arena, std::string_view text, uint64_t hash) const {
         const size_t mask = slots_.size() - 1;
         for (size_t at = hash & mask;; at = (at + 1) & mask) {
             const Slot& slot = slots_[at];
-            if (slot.id == none || (slot.tag == tag(hash) && text_of(slot.id) == text)) return at;
+            if (slot.id == none) return at;
+            if (slot.tag != tag(hash) || slot.span.length != text.size()) continue;
+            if (std::memcmp(arena.data() + slot.span.at, text.data(), text.size()) == 0) return at;
         }
     }
 

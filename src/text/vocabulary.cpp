@@ -69,8 +69,7 @@ void Vocabulary::read_texts(const Metadata& metadata) {
         arena_ += token;
         longest_text_ = std::max(longest_text_, token.size());
         if (token.empty()) continue;  // a hole in the vocabulary: no text becomes it
-        const auto text_of = [this](int32_t id) { return text(id); };
-        const int32_t earlier = by_text_.insert(token, static_cast<int32_t>(i), text_of);
+        const int32_t earlier = by_text_.insert(arena_, texts_.back(), static_cast<int32_t>(i));
         if (earlier != none) {
             bad_input("{}: tokens {} and {} of key '{}' are both {}", metadata.origin(), earlier, i, tokens_key,
                       quote(token));
@@ -119,6 +118,15 @@ void Vocabulary::read_byte_tokens(const Metadata& metadata) {
 
 bool Vocabulary::is_ordinary(int32_t id) const {
     return types_[id] == TokenType::normal || types_[id] == TokenType::user_defined || types_[id] == TokenType::unused;
+}
+
+StringIndex Vocabulary::index_pieces() const {
+    StringIndex index;
+    index.reserve(texts_.size());
+    for (int32_t id = 0; id < size(); ++id) {
+        if (types_[id] == TokenType::normal) index.insert(arena_, pieces_[id], id);
+    }
+    return index;
 }
 
 void Vocabulary::spell(Spelling spelling) {

@@ -40,21 +40,20 @@ class Vocabulary {
     size_t longest_text() const { return longest_text_; }
 
     /// The token of that text, or `none`.
-    int32_t find(std::string_view text) const {
-        return by_text_.find(text, [this](int32_t id) { return this->text(id); });
-    }
+    int32_t find(std::string_view text) const { return by_text_.find(arena_, text); }
     /// The same, but only tokens that plain text may become.
     int32_t find_ordinary(std::string_view text) const {
         const int32_t id = find(text);
         return id != none && is_ordinary(id) ? id : none;
     }
+    /// An index of the pieces of all normal tokens.
+    StringIndex index_pieces() const;
+    int32_t find_piece(const StringIndex& index, std::string_view piece) const { return index.find(arena_, piece); }
     /// The token "<0xNN>" of that byte, or `none`.
     int32_t byte_token(uint8_t byte) const { return byte_tokens_[byte]; }
 
  private:
-    struct Span {
-        uint32_t at, length;
-    };
+    using Span = StringIndex::Span;
     std::string_view view(Span span) const { return {arena_.data() + span.at, span.length}; }
     void read_texts(const Metadata& metadata);
     void read_types(const Metadata& metadata);

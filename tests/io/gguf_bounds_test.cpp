@@ -26,6 +26,12 @@
 namespace toy {
 namespace {
 
+#ifdef TOY_SANITIZED
+constexpr double k_fast_ms = 30000;
+#else
+constexpr double k_fast_ms = 3000;  // what no quadratic check would meet, but any machine does
+#endif
+
 enum class Outcome { loaded, refused, out_of_memory, died };
 
 /// Opens the file in a child that may take only `bytes` more of private memory than it has.
@@ -110,8 +116,7 @@ TEST_F(GgufMemory, EmptyStringsTakeAFewTimesTheirBytes) {
 }
 
 TEST(GgufSpeed, AVocabularyOf262144TokensOpensFast) {
-    // lcpp#19919: checks once made loading slow. Measured at 25 ms (release, 262,144 tokens, 524,288 merges); the bound
-    // is what no quadratic check would meet, even under a sanitizer.
+    // lcpp#19919: checks once made loading slow. Measured: 19 ms (release, 262,144 tokens and 524,288 merges).
     std::vector<std::string> tokens(262144);
     std::vector<std::string> merges(524288);
     for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = "token" + std::to_string(i);
@@ -129,7 +134,7 @@ TEST(GgufSpeed, AVocabularyOf262144TokensOpensFast) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     EXPECT_EQ(gguf.metadata().strings("tokenizer.ggml.merges"), merges);
     RecordProperty("milliseconds", std::to_string(took.count()));
-    EXPECT_LT(took.count(), 3000);
+    EXPECT_LT(took.count(), k_fast_ms);
 }
 
 TEST(GgufSpeed, ManyKeysAndTensorsOpenInLinearTime) {  // lcpp#19919: ggml compares each name with all before it
@@ -147,7 +152,7 @@ TEST(GgufSpeed, ManyKeysAndTensorsOpenInLinearTime) {  // lcpp#19919: ggml compa
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     EXPECT_EQ(gguf.find("tensor.99999")->offset % 32, 0U);
     RecordProperty("milliseconds", std::to_string(took.count()));
-    EXPECT_LT(took.count(), 3000);
+    EXPECT_LT(took.count(), k_fast_ms);
 }
 
 TEST(GgufLimits, CountsBeyondTheLimitsAreRefused) {

@@ -109,9 +109,11 @@ Plan data_plan(std::mt19937& random) {
     return plan;
 }
 
+/// Also of nonsense, where it wraps as llama.cpp's test does.
 uint64_t bytes_of(const PlannedTensor& tensor) {
     const auto type = dtype_from_code(tensor.type);
-    uint64_t bytes = type ? row_bytes(*type, tensor.ne[0]) : 0;
+    if (!type) return 0;
+    uint64_t bytes = static_cast<uint64_t>(tensor.ne[0] / block_elements(*type)) * block_bytes(*type);
     for (size_t axis = 1; axis < tensor.ne.size(); ++axis) bytes *= static_cast<uint64_t>(tensor.ne[axis]);
     return bytes;
 }

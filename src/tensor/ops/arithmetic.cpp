@@ -44,7 +44,7 @@ struct Unary : Op {
     std::string_view name() const override { return label; }
     Layout infer(std::span<const Layout> in) const override {
         require_type(in[0], DType::F32, "the operand");
-        require_packed(in[0], "the operand");
+        require_packed_rows(in[0], "the operand");
         return packed_like(in[0], DType::F32);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
@@ -94,7 +94,7 @@ struct Gated : Op {
     Layout infer(std::span<const Layout> in) const override {
         for (const Layout& operand : in) {
             require_type(operand, DType::F32, "gate and up");
-            require_packed(operand, "gate or up");
+            require_even_rows(operand, "gate or up");
         }
         if (!in[0].same_shape(in[1])) {
             bad_input("gate is {} but up is {}", describe_shape(in[0]), describe_shape(in[1]));

@@ -23,7 +23,8 @@ struct Softmax : Op {
         const Layout& mask = in[1];
         if (mask.type != DType::F16 && mask.type != DType::F32) bad_input("the mask cannot be {}", mask.describe());
         require_packed(mask, "the mask");
-        if (mask.ne[0] != x.ne[0] || mask.ne[1] < x.ne[1] || x.ne[2] % mask.ne[2] != 0 || x.ne[3] % mask.ne[3] != 0) {
+        if (mask.ne[0] != x.ne[0] || mask.ne[1] < x.ne[1] || !is_multiple(x.ne[2], mask.ne[2]) ||
+            !is_multiple(x.ne[3], mask.ne[3])) {
             bad_input("the mask {} does not cover {}", describe_shape(mask), describe_shape(x));
         }
         return packed_like(x, DType::F32);
@@ -31,6 +32,7 @@ struct Softmax : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_soft_max_ext(to.context, in[0], in[1], scale, max_bias);
     }
+    bool takes_absent(int source) const override { return source == 1; }
 };
 
 struct CausalMask : Op {
@@ -59,9 +61,12 @@ struct Rotate : Op {
         return packed_like(in[0], in[0].type);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
-        return ggml_rope_ext(to.context, in[0], in[1], in[2], how.dims, rope_mode(how), how.original_context, how.base,
-                             how.frequency_scale, how.ext_factor, how.attn_factor, how.beta_fast, how.beta_slow);
+        return ggml_rope_ext(to.context, in[0], in[1], rope_factors(to.context, in[2], in[0]), how.dims, rope_mode(how),
+                             how.original_context, how.base, how.frequency_scale, how.ext_factor, how.attn_factor,
+                             how.beta_fast, how.beta_slow);
     }
+    int lowered_nodes() const override { return 2; }
+    bool takes_absent(int source) const override { return source == 2; }
 };
 
 struct FlashAttention : Op {
@@ -80,7 +85,8 @@ struct FlashAttention : Op {
                 bad_input("k and v cannot be {}", part.describe());
             }
         }
-        if (q.ne[0] != k.ne[0] || k.ne[1] != v.ne[1] || k.ne[2] != v.ne[2] || q.ne[2] % k.ne[2] != 0 ||
+        for (const Layout& part : {q, k, v}) require_elements(part, "q, k or v");
+        if (q.ne[0] != k.ne[0] || k.ne[1] != v.ne[1] || k.ne[2] != v.ne[2] || !is_multiple(q.ne[2], k.ne[2]) ||
             q.ne[3] != k.ne[3] || q.ne[3] != v.ne[3]) {
             bad_input("q {}, k {} and v {} do not fit [S, H, T, d], [S, K, N, d] and [S, K, N, dv]", describe_shape(q),
                       describe_shape(k), describe_shape(v));
@@ -96,7 +102,8 @@ struct FlashAttention : Op {
         }
         require_type(mask, DType::F16, "the mask");
         require_packed(mask, "the mask");
-        if (mask.ne[0] != k.ne[1] || mask.ne[1] < q.ne[1] || q.ne[2] % mask.ne[2] != 0 || q.ne[3] % mask.ne[3] != 0) {
+        if (mask.ne[0] != k.ne[1] || mask.ne[1] < q.ne[1] || !is_multiple(q.ne[2], mask.ne[2]) ||
+            !is_multiple(q.ne[3], mask.ne[3])) {
             bad_input("the mask {} does not cover {} queries by {} keys", describe_shape(mask), q.ne[1], k.ne[1]);
         }
     }
@@ -105,6 +112,7 @@ struct FlashAttention : Op {
         ggml_prec_set_acc(result, GGML_PREC_F32);
         return result;
     }
+    bool takes_absent(int source) const override { return source == 3; }
 };
 
 }  // namespace

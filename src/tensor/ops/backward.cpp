@@ -1,5 +1,7 @@
 #include <ggml.h>
 
+#include <cmath>
+
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 #include "tensor/ops/rope_check.h"
@@ -51,10 +53,12 @@ struct RotateBack : Op {
         return packed_like(in[0], in[0].type);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
-        return ggml_rope_ext_back(to.context, in[0], in[1], in[2], how.dims, rope_mode(how), how.original_context,
-                                  how.base, how.frequency_scale, how.ext_factor, how.attn_factor, how.beta_fast,
-                                  how.beta_slow);
+        return ggml_rope_ext_back(to.context, in[0], in[1], rope_factors(to.context, in[2], in[0]), how.dims,
+                                  rope_mode(how), how.original_context, how.base, how.frequency_scale, how.ext_factor,
+                                  how.attn_factor, how.beta_fast, how.beta_slow);
     }
+    int lowered_nodes() const override { return 2; }
+    bool takes_absent(int source) const override { return source == 2; }
 };
 
 struct RmsNormBack : Op {
@@ -64,7 +68,7 @@ struct RmsNormBack : Op {
     std::string_view name() const override { return "rms_norm_back"; }
     Layout infer(std::span<const Layout> in) const override {
         require_pair(in[0], in[1]);
-        if (!(eps >= 0.0f)) bad_input("eps is {}, but must not be negative", eps);
+        if (!(eps >= 0.0f) || !std::isfinite(eps)) bad_input("eps is {}, but must be a number from 0 on", eps);
         return packed_like(in[0], DType::F32);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {

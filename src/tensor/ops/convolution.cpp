@@ -10,10 +10,6 @@ namespace {
 
 constexpr int k_most = 1 << 20;  // of stride, padding and dilation: far beyond use, far below int's overflow
 
-void require_sizes(const Layout& layout, const char* operand) {
-    if (layout.elements() == 0) bad_input("{} {} has no elements", operand, describe_shape(layout));
-}
-
 // Positions of a kernel of `kernel` elements on an axis of `size` elements.
 int64_t positions(int64_t size, int64_t kernel, int stride, int pad, int dilation) {
     if (stride < 1 || dilation < 1 || pad < 0 || stride > k_most || dilation > k_most || pad > k_most) {
@@ -30,8 +26,8 @@ int64_t positions(int64_t size, int64_t kernel, int stride, int pad, int dilatio
 
 // The shape rule of im2col, shared with its gradient: `image` as in ops.h.
 Layout columns_of(const Layout& kernel, const Layout& image, const Conv2d& how, bool is_2d, DType type) {
-    require_sizes(kernel, "the kernel");
-    require_sizes(image, "the image");
+    require_elements(kernel, "the kernel");
+    require_elements(image, "the image");
     const auto &k = kernel.ne, &x = image.ne;
     const int64_t width = positions(x[0], k[0], how.stride_x, how.pad_x, how.dilation_x);
     if (!is_2d) {
@@ -161,7 +157,7 @@ struct SsmScan : Op {
         const Layout &s = in[0], &x = in[1], &dt = in[2], &a = in[3], &b = in[4], &c = in[5], &ids = in[6];
         for (const Layout* operand : {&s, &x, &dt, &a, &b, &c}) {
             require_type(*operand, DType::F32, "every operand but ids");
-            require_sizes(*operand, "an operand");
+            require_elements(*operand, "an operand");
             require_packed(*operand, "an operand");
         }
         require_type(ids, DType::I32, "ids");

@@ -29,7 +29,7 @@ struct MatMul : Op {
         if (w.ne[0] != x.ne[0]) {
             bad_input("the weight {} takes rows of {}, but x is {}", describe_shape(w), w.ne[0], describe_shape(x));
         }
-        if (x.ne[2] % w.ne[2] != 0 || x.ne[3] % w.ne[3] != 0) {
+        if (!is_multiple(x.ne[2], w.ne[2]) || !is_multiple(x.ne[3], w.ne[3])) {
             bad_input("the batch axes of {} cannot be repeated to those of {}", describe_shape(w), describe_shape(x));
         }
         const int rank = std::max({w.rank, x.rank, 2});
@@ -55,7 +55,7 @@ struct MatMulId : Op {
             bad_input("w, x and ids have shapes [E, N, K], [T, U, K] and [T, U], not {}, {} and {}", describe_shape(w),
                       describe_shape(x), describe_shape(ids));
         }
-        if (w.ne[0] != x.ne[0] || ids.ne[1] != x.ne[2] || ids.ne[0] % x.ne[1] != 0) {
+        if (w.ne[0] != x.ne[0] || ids.ne[1] != x.ne[2] || !is_multiple(ids.ne[0], x.ne[1])) {
             bad_input("w {}, x {} and ids {} do not fit", describe_shape(w), describe_shape(x), describe_shape(ids));
         }
         return packed(DType::F32, {x.ne[2], ids.ne[0], w.ne[1]});
@@ -87,6 +87,9 @@ struct AddId : Op {
         return packed_like(x, DType::F32);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
+        // Where bias has the shape of x, ggml's allocator may let the result reuse its memory, though the rows of bias
+        // are read in another order than those of the result are written.
+        if (ggml_are_same_shape(in[0], in[1])) ggml_set_output(in[1]->view_src != nullptr ? in[1]->view_src : in[1]);
         return ggml_add_id(to.context, in[0], in[1], in[2]);
     }
     IndexUse indices(std::span<const Layout> in) const override { return {2, in[1].ne[1]}; }
@@ -101,7 +104,7 @@ struct OuterProduct : Op {
         require_type(b, DType::F32, "b");
         require_packed_rows(a, "a");
         require_packed_rows(b, "b");
-        const bool batches_fit = a.type == DType::F32 ? b.ne[2] % a.ne[2] == 0 && b.ne[3] % a.ne[3] == 0
+        const bool batches_fit = a.type == DType::F32 ? is_multiple(b.ne[2], a.ne[2]) && is_multiple(b.ne[3], a.ne[3])
                                                       : b.ne[2] == a.ne[2] && b.ne[3] == a.ne[3];
         if (a.ne[1] != b.ne[1] || !batches_fit || a.is_transposed()) {
             bad_input("a {} and b {} do not fit [.., K, M] and [.., K, N]", describe_shape(a), describe_shape(b));

@@ -1,5 +1,7 @@
 #include <ggml.h>
 
+#include <cmath>
+
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 
@@ -18,7 +20,7 @@ struct Norm : Op {
     Layout infer(std::span<const Layout> in) const override {
         require_type(in[0], DType::F32, "x");
         require_packed_rows(in[0], "x");
-        if (!(eps >= 0.0f)) bad_input("eps is {}, but must not be negative", eps);
+        if (!(eps >= 0.0f) || !std::isfinite(eps)) bad_input("eps is {}, but must be a number from 0 on", eps);
         return packed_like(in[0], DType::F32);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {

@@ -63,6 +63,7 @@ struct ArgSort : Op {
         return ggml_custom_4d(to.context, GGML_TYPE_I32, x->ne[0], x->ne[1], x->ne[2], x->ne[3], &x, 1, node,
                               GGML_N_TASKS_MAX, nullptr);
     }
+    std::optional<int64_t> index_bound(std::span<const Layout> in) const override { return in[0].ne[0]; }
 };
 
 struct TopK : Op {
@@ -78,6 +79,7 @@ struct TopK : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_top_k(to.context, in[0], k);
     }
+    std::optional<int64_t> index_bound(std::span<const Layout> in) const override { return in[0].ne[0]; }
 };
 
 struct ArgMax : Op {
@@ -90,6 +92,7 @@ struct ArgMax : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_argmax(to.context, in[0]);
     }
+    std::optional<int64_t> index_bound(std::span<const Layout> in) const override { return in[0].ne[0]; }
 };
 
 struct CrossEntropyRows : Op {

@@ -6,19 +6,18 @@
 namespace toy {
 namespace {
 
-// Types that ggml's copy kernels write.
+// Types that ggml's copy kernels write: all but the integers, F64, the types of activations and those (IQ1, IQ2, IQ3)
+// whose quantisation searches a table.
 bool is_copy_target(DType type) {
     switch (type) {
-        case DType::F32:
-        case DType::F16:
-        case DType::BF16:
-        case DType::Q4_0:
-        case DType::Q4_1:
-        case DType::Q5_0:
-        case DType::Q5_1:
-        case DType::Q8_0:
-        case DType::IQ4_NL: return true;
-        default: return false;
+        case DType::IQ1_S:
+        case DType::IQ1_M:
+        case DType::IQ2_XXS:
+        case DType::IQ2_XS:
+        case DType::IQ2_S:
+        case DType::IQ3_XXS:
+        case DType::IQ3_S: return false;
+        default: return converts_to_f32(type) && type != DType::Q8_1 && type != DType::Q8_K;
     }
 }
 
@@ -57,7 +56,7 @@ struct SetRows : Op {
         require_packed_rows(x, "x");
         require_packed_rows(ids, "ids");
         if (table.ne[0] != x.ne[0] || table.ne[2] != x.ne[2] || table.ne[3] != x.ne[3] || ids.ne[0] != x.ne[1] ||
-            x.ne[2] % ids.ne[1] != 0 || x.ne[3] % ids.ne[2] != 0 || ids.ne[3] != 1) {
+            !is_multiple(x.ne[2], ids.ne[1]) || !is_multiple(x.ne[3], ids.ne[2]) || ids.ne[3] != 1) {
             bad_input("the table {}, x {} and ids {} do not fit [.., R, D], [.., N, D] and [N]", describe_shape(table),
                       describe_shape(x), describe_shape(ids));
         }
@@ -77,6 +76,7 @@ bool is_copyable(const Layout& from, const Layout& to) {
         return (from.type == DType::F32 || from.type == DType::F16 || from.type == DType::BF16 ||
                 from.type == DType::I32 || (from.has_packed_rows() && to.has_packed_rows()));
     }
+    if (from.type == DType::I32) return to.type == DType::F32;
     const bool is_plain = from.type == DType::F32 || from.type == DType::F16 || from.type == DType::BF16;
     if (is_plain && is_quantized(to.type))
         return is_copy_target(to.type) && from.has_packed_rows() && to.is_contiguous();
@@ -135,6 +135,9 @@ struct SetBlock : Op {
         require_packed(target, "the target");
         require_packed_rows(x, "x");
         const size_t row = static_cast<size_t>(x.ne[0]) * block_bytes(x.type);
+        // ggml keeps offset and stride in ints, the offset below 2^30.
+        if (offset >= size_t{1} << 30 || stride >= size_t{1} << 31) bad_input("byte {} is too far", offset + stride);
+        if (x.elements() > target.elements()) bad_input("{} is larger than {}", x.describe(), target.describe());
         const bool is_2d = x.ne[2] == 1 && x.ne[3] == 1;
         const auto rows = static_cast<size_t>(x.ne[1]);
         const size_t size = target.bytes();

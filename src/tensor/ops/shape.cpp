@@ -1,7 +1,7 @@
+#include <fmt/ranges.h>
 #include <ggml.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
@@ -52,8 +52,11 @@ struct View : Op {
         if (std::any_of(ne.begin(), ne.end(), [](int64_t n) { return n < 1; })) {
             bad_input("a view cannot have the shape {}", describe_shape(view));
         }
-        if (ne[0] % block != 0 || offset % block_bytes(x.type) != 0) {
-            bad_input("{} blocks of {} elements cannot be cut", toy::name(x.type), block);
+        const size_t size = block_bytes(x.type);
+        const bool whole = std::all_of(nb.begin(), nb.end(), [&](size_t stride) { return stride % size == 0; });
+        if (ne[0] % block != 0 || offset % size != 0 || !whole) {
+            bad_input("a view cannot cut through the blocks of {} elements in {} bytes of {}", block, size,
+                      toy::name(x.type));
         }
         uint64_t end = offset;
         const bool fits =
@@ -61,14 +64,13 @@ struct View : Op {
                        : extend(end, static_cast<uint64_t>(ne[0] / block), nb[0]);
         bool inside = fits;
         for (size_t i = 1; i < 4; ++i) inside = inside && extend(end, static_cast<uint64_t>(ne[i] - 1), nb[i]);
-        if (!inside || end > x.bytes())
-            bad_input("a view of shape {} reaches beyond {}", describe_shape(view), x.describe());
-        return view;
+        // ggml compares the size that the view would have if it were packed, so rows that overlap need as much room.
+        inside = inside && end <= x.bytes() && packed_ne(x.type, rank, ne).bytes() <= x.bytes() - offset;
+        if (!inside) bad_input("a view of shape {} reaches beyond {}", describe_shape(view), x.describe());
+        return with_plain_strides(view);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
-        ggml_tensor* view = ggml_view_4d(to.context, in[0], ne[0], ne[1], ne[2], ne[3], nb[1], nb[2], nb[3], offset);
-        view->nb[0] = nb[0];  // of a permuted source; ggml_view_4d assumes packed elements
-        return view;
+        return ggml_view_4d(to.context, in[0], ne[0], ne[1], ne[2], ne[3], nb[1], nb[2], nb[3], offset);
     }
     int aliases() const override { return 0; }
 };
@@ -89,7 +91,7 @@ struct Permute : Op {
             result.ne[static_cast<size_t>(target[i])] = x.ne[i];
             result.nb[static_cast<size_t>(target[i])] = x.nb[i];
         }
-        return result;
+        return with_plain_strides(result);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_permute(to.context, in[0], target[0], target[1], target[2], target[3]);
@@ -119,10 +121,7 @@ struct Concat : Op {
     Layout infer(std::span<const Layout> in) const override {
         const Layout& x = in[0];
         const Layout& y = in[1];
-        const size_t size = block_bytes(x.type);
-        if (x.type != y.type || block_elements(x.type) != 1 || (size != 4 && size != 2 && size != 1)) {
-            bad_input("cannot join {} with {}", x.describe(), y.describe());
-        }
+        if (x.type != y.type) bad_input("cannot join {} with {}", x.describe(), y.describe());
         require_packed_rows(x, "x");
         require_packed_rows(y, "y");
         std::array<int64_t, 4> ne = x.ne;
@@ -158,7 +157,7 @@ struct Repeat : Op {
 };
 
 size_t ggml_axis(const Layout& layout, int axis) {
-    const int from_end = axis < 0 ? -axis - 1 : layout.rank - 1 - axis;
+    const int from_end = axis < 0 ? -(axis + 1) : layout.rank - 1 - axis;
     if (from_end < 0 || from_end > 3) bad_input("{} has no axis {}", describe_shape(layout), axis);
     return static_cast<size_t>(from_end);
 }
@@ -169,7 +168,7 @@ Layout shape_for(const Layout& x, std::initializer_list<int64_t> dims) {
     int64_t known = 1;
     if (dims.size() < 1 || dims.size() > 4) bad_input("a shape has 1 to 4 axes, not {}", dims.size());
     for (int64_t n : dims) {
-        if (n < -1 || (n > 0 && known > x.elements())) bad_input("{} cannot take that shape", describe_shape(x));
+        if (n < -1 || (n > 0 && known > x.elements() / n)) bad_input("{} cannot take that shape", describe_shape(x));
         if (n > 0) known *= n;
     }
     size_t axis = dims.size();
@@ -223,7 +222,8 @@ Tensor transpose(Operand x) {
 }
 
 Tensor contiguous(Operand x) {
-    if (x.tensor.layout().is_contiguous()) return x.tensor;
+    // A row of one element counts as contiguous whatever its stride, but operators want packed rows all the same.
+    if (x.tensor.layout().is_contiguous() && x.tensor.layout().has_packed_rows()) return x.tensor;
     return record(Contiguous(), {x.tensor}, x.where);
 }
 
@@ -231,7 +231,7 @@ Tensor slice(Operand x, int axis, int64_t start, int64_t length) {
     const Layout& in = x.tensor.layout();
     const size_t cut = ggml_axis(in, axis);
     if (start < 0 || length < 1 || start > in.ne[cut] - length) {
-        bad_input("{} has no elements {} to {} along axis {}", describe_shape(in), start, start + length, axis);
+        bad_input("{} has no {} elements from {} on along axis {}", describe_shape(in), length, start, axis);
     }
     if (start == 0 && length == in.ne[cut]) return x.tensor;
     const int64_t block = cut == 0 ? block_elements(in.type) : 1;
@@ -243,8 +243,13 @@ Tensor slice(Operand x, int axis, int64_t start, int64_t length) {
 }
 
 std::vector<Tensor> split(Operand x, const std::vector<int64_t>& sizes) {
-    const int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t{0});
-    if (total != x.tensor.dim(-1)) bad_input("the parts have {} elements, the rows {}", total, x.tensor.dim(-1));
+    const int64_t whole = x.tensor.dim(-1);
+    int64_t left = whole;
+    for (int64_t size : sizes) {
+        if (size < 1 || size > left) bad_input("a row of {} has no parts of {}", whole, fmt::join(sizes, ", "));
+        left -= size;
+    }
+    if (left != 0) bad_input("parts of {} leave {} of the {} in a row", fmt::join(sizes, ", "), left, whole);
     std::vector<Tensor> parts;
     int64_t start = 0;
     for (int64_t size : sizes) {
