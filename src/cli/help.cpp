@@ -44,7 +44,7 @@ std::string fallback_of(const Flag& flag) {
 std::string synopsis(const Command& command) {
     std::string text = fmt::format("toy {}", command.name);
     for (const Positional& word : command.positionals) {
-        const std::string name = fmt::format(word.repeats ? "<{}>..." : "<{}>", word.name);
+        const std::string name = fmt::format("<{}>{}", word.name, word.repeats ? "..." : "");
         text += word.is_required ? " " + name : " [" + name + "]";
     }
     return text + " [flags]";

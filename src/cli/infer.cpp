@@ -14,7 +14,6 @@
 #include "cli/sampling_flags.h"
 #include "cli/transcript.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "core/progress.h"
 
 namespace toy::cli {
@@ -59,8 +58,9 @@ int64_t context_for(const Arguments& arguments, const Spec& spec, int64_t prompt
     }
     const int64_t used = n < 0 ? limit : std::max<int64_t>(prompt + n, 1);
     if (used > spec.context) {
-        log::warn("a context of {} tokens is more than the {} that the model was trained for: expect worse text", used,
-                  spec.context);
+        print_warning(fmt::format("a context of {} tokens is more than the {} that the model was trained for: expect "
+                                  "worse text",
+                                  used, spec.context));
     }
     return used;
 }

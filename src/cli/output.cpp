@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/log.h"
 
 namespace toy::cli {
 namespace {
@@ -35,6 +36,8 @@ void print_json(const nlohmann::ordered_json& value) {
 }
 
 void print_error(std::string_view text) { write_all(STDERR_FILENO, text); }
+
+void print_warning(std::string_view sentence) { log::write(log::Level::warning, sentence); }
 
 bool is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 

@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "cli/numbers.h"
+#include "cli/output.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "io/quote.h"
 
 namespace toy::cli {
@@ -49,8 +49,9 @@ bool has_escape(std::string_view text) {
 std::string typed(const Arguments& arguments, const std::string& text, std::string_view flag) {
     if (arguments.on("escape")) return unescaped(text, flag);
     if (!arguments.given("escape") && has_escape(text)) {
-        log::warn("{} holds a backslash and is taken as it is; --escape makes \\n a line break, --no-escape silences this",
-                  flag);
+        print_warning(fmt::format(
+            "{} holds a backslash and is taken as it is; --escape makes \\n a line break, --no-escape silences this",
+            flag));
     }
     return text;
 }
