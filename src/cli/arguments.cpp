@@ -113,7 +113,7 @@ void Arguments::read_long(Words words, size_t& at) {
     }
     const Flag* flag = find_flag(command_, name);
     if (flag == nullptr) refuse_unknown(name);
-    if (flag->name == "help") {
+    if (flag->name == "help" && equals == word.npos) {
         wants_help_ = true;
     } else if (equals != word.npos) {
         if (!takes_value(*flag)) bad_input("--{} takes no value", flag->name);

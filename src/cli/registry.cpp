@@ -21,8 +21,8 @@ extern const Command k_help;
 
 namespace {
 
-constexpr std::array k_commands = {&k_infer, &k_describe, &k_tokenize, &k_detokenize,
-                                   &k_bench, &k_completion, &k_man, &k_help};
+constexpr std::array k_commands = {&k_infer, &k_describe,   &k_tokenize, &k_detokenize,
+                                   &k_bench, &k_completion, &k_man,      &k_help};
 
 const std::array k_common_flags = {
     Flag{.name = "json", .summary = "print the result as JSON on standard output"},

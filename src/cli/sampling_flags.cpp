@@ -21,8 +21,8 @@ void read_bias(const std::string& text, std::map<int32_t, float>& biases) {
     const std::optional<int64_t> id = to_integer(id_text);
     const std::optional<double> bias =
         bias_text == "-inf" ? -std::numeric_limits<double>::infinity() : to_real(bias_text);
-    const bool is_good = id && *id >= 0 && *id <= k_most && bias && *bias <= k_largest &&
-                         (*bias >= -k_largest || bias_text == "-inf");
+    const bool is_good =
+        id && *id >= 0 && *id <= k_most && bias && *bias <= k_largest && (*bias >= -k_largest || bias_text == "-inf");
     if (!is_good) bad_input("--logit-bias: {} is not ID=B, as 15=-2.5 or 15=-inf", quote(text));
     if (!biases.emplace(static_cast<int32_t>(*id), static_cast<float>(*bias)).second) {
         bad_input("--logit-bias: token {} is given twice", *id);
