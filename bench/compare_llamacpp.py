@@ -73,7 +73,7 @@ def median_interval(values):
 
 def better_flash(side, model, threads, test):
     """The faster flash-attention setting of a side, by three alternating trials."""
-    speeds = {"0": [], "1": []}
+    speeds = {"off": [], "on": []}
     for _ in range(3):
         for flash, found in speeds.items():
             found.append(side.measure(model, threads, test, flash, 1)[0])
@@ -149,11 +149,11 @@ def parse_options():
     parser.add_argument("--tests", default="pp512,tg128", help="pp512, tg128 or both (default: both)")
     parser.add_argument("--pairs", type=int, default=15, help="pairs for each case (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=2, help="runs inside each process (default: %(default)s)")
-    parser.add_argument("--flash", choices=["0", "1"], help="this flash-attention setting for both, instead of the better one")
+    parser.add_argument("--flash", choices=["on", "off"], help="this flash-attention setting for both, instead of the better one")
     parser.add_argument("--output", default="build/llamacpp-results.json", help="results file (default: %(default)s)")
     parser.add_argument(
         "--toy-command",
-        default="bench {model} --json --threads {threads} --prompt {prompt} --generate {generate} --flash-attention {flash} --repetitions {reps}",
+        default="bench {model} --json --threads {threads} --prompt {prompt} --generate {generate} --flash-attention {flash} --kv-type f16 --repetitions {reps}",
         help="arguments of toy bench",
     )
     parser.add_argument(

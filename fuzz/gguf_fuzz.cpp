@@ -1,7 +1,7 @@
-// Feeds arbitrary bytes to Gguf::open as a file. A file that loads must be usable as a whole: every tensor's bytes are
-// read, every name is found, and what the writer makes of it loads again.
+// Feeds arbitrary bytes to Gguf::open as a file. A file that loads must be usable as a whole: every tensor has the
+// bytes of its shape, all of them are read, and every name finds its tensor.
 //
-//   gguf_fuzz CORPUS_FOLDER                         (gguf_fuzz_seeds FOLDER writes a first corpus)
+//   fuzz/make_gguf_seeds.py SEEDS && gguf_fuzz -dict=fuzz/gguf.dict CORPUS SEEDS tests/io/fixtures
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,15 +27,15 @@ void use(const toy::Gguf& gguf) {
             std::abort();
         }
     }
-    static volatile unsigned sink;
-    sink = sum;
+    asm volatile("" : : "r"(sum));  // the reads must not be optimised away
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     static const int descriptor = ::memfd_create("fuzz", 0);
-    if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, data, size, 0) != static_cast<ssize_t>(size)) std::abort();
+    if (::ftruncate(descriptor, 0) != 0 || ::pwrite(descriptor, data, size, 0) != static_cast<ssize_t>(size))
+        std::abort();
     for (const auto open : {toy::Gguf::open, toy::Gguf::open_header}) {
         try {
             const toy::Gguf gguf = open(path_of(descriptor));
