@@ -16,6 +16,69 @@ using Json = nlohmann::ordered_json;
 
 std::string model() { return test::random_model("f32-d32"); }
 
+/// A home with one model in the folder of LM Studio, one in ./models, a damaged one and an adapter's name.
+struct Home {
+    test::TemporaryFolder folder;
+    test::Setting setting;
+    Home() {
+        namespace fs = std::filesystem;
+        const fs::path studio = folder.path() / ".lmstudio/models/someone/tiny";
+        fs::create_directories(studio);
+        fs::create_directories(folder.path() / "here/models");
+        fs::copy_file(model(), studio / "tiny-random.gguf");
+        fs::copy_file(test::random_model("f32-d64"), folder.path() / "here/models/other.gguf");
+        folder.write("here/models/broken.gguf", "GGUF and nothing more");
+        setting.folder = folder.path() / "here";
+        setting.variables["HOME"] = folder.path().string();
+    }
+};
+
+TEST(List, ShowsModelsAndWhatIsBroken) {
+    const Home home;
+    const Outcome outcome = run_toy({"list"}, home.setting);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out.rfind("Found 2 models:\n", 0), 0u) << outcome.out;
+    for (const char* part :
+         {"tiny-random", "lmstudio", "other", "local", "llama", "F32", "not listed:", "broken.gguf"}) {
+        EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+    }
+    EXPECT_NE(run_toy({"list", "--all"}, home.setting).out.find("searched, in this order:"), std::string::npos);
+}
+
+TEST(List, JsonHasItsShape) {
+    const Home home;
+    const Json json = run_toy_json({"list", "--json"}, home.setting);
+    EXPECT_EQ(json["format"], "toy/list-v1");
+    EXPECT_FALSE(json["sources"].empty());
+    ASSERT_EQ(json["models"].size(), 2u);
+    const auto loaded = Model::load(model(), Device::cpu());
+    for (const Json& one : json["models"]) {
+        if (one["name"] != "tiny-random") continue;
+        EXPECT_EQ(one["family"], "llama");
+        EXPECT_EQ(one["n_params"], loaded->parameter_count());
+        EXPECT_EQ(one["size_b"], std::filesystem::file_size(model()));
+        EXPECT_EQ(one["source"], "lmstudio");
+        EXPECT_TRUE(std::filesystem::exists(one["path"].get<std::string>()));
+    }
+    EXPECT_EQ(json["skipped"].size(), 1u);
+}
+
+TEST(List, ShowsWhereItLookedWhenThereIsNothing) {
+    const test::TemporaryFolder empty;
+    const Outcome outcome = run_toy({"list"}, {.folder = empty.path()});
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_EQ(outcome.out.rfind("Found 0 models\n", 0), 0u) << outcome.out;
+    EXPECT_NE(outcome.out.find("(absent)"), std::string::npos);
+}
+
+TEST(List, NamesServeInPlaceOfPaths) {
+    const Home home;
+    const Json json = run_toy_json({"describe", "tiny-random", "--json"}, home.setting);
+    EXPECT_NE(json["path"].get<std::string>().find("tiny-random.gguf"), std::string::npos);
+    EXPECT_EQ(run_toy({"infer", "other", "-t", "1", "--n", "1"}, home.setting).code, 0);
+    EXPECT_REFUSED(run_toy({"infer", "absent"}, home.setting), 2, "no model has this name");
+}
+
 TEST(Describe, TellsWhatIsInTheFile) {
     const Outcome outcome = run_toy({"describe", model()});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
