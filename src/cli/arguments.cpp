@@ -153,6 +153,7 @@ std::string_view Arguments::value_of(const Flag& flag, const std::string& shown,
 
 void Arguments::set(const Flag& flag, std::string_view value) {
     std::vector<std::string>& values = values_[flag.name];
+    if (flag.kind == Kind::toggle) values.clear();  // twice on is on
     if (!values.empty() && !flag.repeats && !flag.is_list) bad_input("--{} is given twice", flag.name);
     if (!flag.is_list) {
         check_value(flag, value);

@@ -110,7 +110,7 @@ class Bench {
           progress_("bench", static_cast<int64_t>(cases) * (repetitions_ + 1) * k_run) {}
 
     void measure(BenchCase& one) {
-        progress_.set_label(fmt::format("{}, {} threads", one.test(), one.options.threads));
+        progress_.set_label(fmt::format("{}, threads {}", one.test(), one.options.threads));
         Inference inference(model_, model_->params.device(), one.options);
         Workload work(inference);
         // Rows of the cache before the depth are never written again, so this serves all runs.

@@ -90,6 +90,12 @@ TEST(Arguments, AfterTwoDashesNothingIsAFlag) {
     EXPECT_EQ(a.positional(1), "-n");
 }
 
+TEST(Arguments, TogglesMayBeRepeated) {
+    EXPECT_TRUE(read({"m", "-q", "--quiet"}).on("quiet"));
+    EXPECT_FALSE(read({"m", "--special", "--no-special"}).on("special"));
+    EXPECT_TRUE(read({"m", "--no-special", "--special"}).on("special"));
+}
+
 TEST(Arguments, HelpNeedsNothingElse) {
     EXPECT_TRUE(read({"--help"}).wants_help());
     EXPECT_TRUE(read({"m", "-h", "--nonsense"}).wants_help());

@@ -157,9 +157,9 @@ TEST(Registry, UnknownCommandsAndFlagsAreRefused) {
     EXPECT_REFUSED(run_toy({"train"}), 2, "there is no command 'train'");
     EXPECT_REFUSED(run_toy({""}), 2, "there is no command ''");
     EXPECT_REFUSED(run_toy({"--verison"}), 2, "did you mean '--version'?");
-    EXPECT_REFUSED(run_toy({"-"}), 2, "toy has no flag '-'");
-    EXPECT_REFUSED(run_toy({"-x"}), 2, "toy has no flag '-x'");
-    EXPECT_REFUSED(run_toy({"--"}), 2, "toy has no flag '--'");
+    EXPECT_REFUSED(run_toy({"-"}), 2, "there is no flag '-'");
+    EXPECT_REFUSED(run_toy({"-x"}), 2, "there is no flag '-x'");
+    EXPECT_REFUSED(run_toy({"--"}), 2, "there is no flag '--'");
     EXPECT_REFUSED(run_toy({"--version", "infer"}), 2, "nothing may follow --version");
     EXPECT_REFUSED(run_toy({"help", "infre"}), 2, "did you mean 'infer'?");
     EXPECT_REFUSED(run_toy({"man", "\x1b[31m"}), 2, "there is no command '\\x1b[31m'");
