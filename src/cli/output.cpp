@@ -46,7 +46,8 @@ std::string without_controls(std::string_view text) {
     for (size_t i = 0; i < text.size(); ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
         // U+0080 to U+009F are controls too; in UTF-8 they are C2 80 to C2 9F.
-        const bool is_c1 = byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+        const bool is_c1 =
+            byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
         const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
         if (is_c0 || is_c1) {
             safe += "\xEF\xBF\xBD";

@@ -77,7 +77,8 @@ std::vector<Flag> prompt_flags() {
          .letter = 'f',
          .kind = Kind::file,
          .value = "FILE",
-         .summary = "read the text from a file, or from standard input for -; one line break at its end does not count"},
+         .summary =
+             "read the text from a file, or from standard input for -; one line break at its end does not count"},
         {.name = "prompt-ids",
          .kind = Kind::text,
          .value = "IDS",
