@@ -20,7 +20,6 @@ import tempfile
 import time
 from pathlib import Path
 
-TESTS = {"pp512": (512, 0), "tg128": (0, 128)}
 FIRST_TOKEN_PROMPT = "1,2,3,4,5,6,7,8"
 
 
@@ -40,6 +39,12 @@ def run(command):
     return text, usage.ru_maxrss / 1024, seconds
 
 
+def sizes(test):
+    """Tokens of prompt and of generation: pp512 is (512, 0), tg128 is (0, 128)."""
+    kind, count = re.fullmatch(r"(pp|tg)(\d+)", test).groups()
+    return (int(count), 0) if kind == "pp" else (0, int(count))
+
+
 class Side:
     """One of the two programs: how to call it."""
 
@@ -48,7 +53,7 @@ class Side:
 
     def measure(self, model, threads, test, flash, repetitions):
         """Median tokens per second over the repetitions of one process, and its peak memory in MiB."""
-        prompt, generate = TESTS[test]
+        prompt, generate = sizes(test)
         words = {"model": model, "threads": threads, "prompt": prompt, "generate": generate, "flash": flash, "reps": repetitions}
         text, memory, _ = run([word.format(**words) for word in self.command])
         results = json.loads(text)
@@ -73,7 +78,7 @@ def median_interval(values):
 
 def better_flash(side, model, threads, test):
     """The faster flash-attention setting of a side, by three alternating trials."""
-    speeds = {"0": [], "1": []}
+    speeds = {"off": [], "on": []}
     for _ in range(3):
         for flash, found in speeds.items():
             found.append(side.measure(model, threads, test, flash, 1)[0])
@@ -146,14 +151,14 @@ def parse_options():
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--types", default="F32,Q8_0,Q4_K_M", help="weight types (default: %(default)s)")
     parser.add_argument("--threads", default="1,2", help="thread counts (default: %(default)s)")
-    parser.add_argument("--tests", default="pp512,tg128", help="pp512, tg128 or both (default: both)")
+    parser.add_argument("--tests", default="pp512,tg128", help="ppN: a prompt of N tokens, tgN: N tokens one by one (default: %(default)s)")
     parser.add_argument("--pairs", type=int, default=15, help="pairs for each case (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=2, help="runs inside each process (default: %(default)s)")
-    parser.add_argument("--flash", choices=["0", "1"], help="this flash-attention setting for both, instead of the better one")
+    parser.add_argument("--flash", choices=["on", "off"], help="this flash-attention setting for both, instead of the better one")
     parser.add_argument("--output", default="build/llamacpp-results.json", help="results file (default: %(default)s)")
     parser.add_argument(
         "--toy-command",
-        default="bench {model} --json --threads {threads} --prompt {prompt} --generate {generate} --flash-attention {flash} --repetitions {reps}",
+        default="bench {model} --json --threads {threads} --prompt {prompt} --generate {generate} --flash-attention {flash} --kv-type f16 --repetitions {reps}",
         help="arguments of toy bench",
     )
     parser.add_argument(

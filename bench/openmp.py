@@ -47,7 +47,7 @@ def main():
                 with neighbour(busy):
                     for i in range(options.pairs):
                         for side in sides if i % 2 == 0 else reversed(sides):
-                            speeds[side.name].append(side.measure(model, 2, test, "1", 1)[0])
+                            speeds[side.name].append(side.measure(model, 2, test, "on", 1)[0])
                 ratio, low, high = median_interval([a / b for a, b in zip(speeds["without"], speeds["with"])])
                 print(
                     f"| {weights} | {test} | {'busy' if busy else 'none'} | {median_interval(speeds['without'])[0]:.1f} "

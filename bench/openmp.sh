@@ -15,6 +15,6 @@ for openmp in ON OFF; do
     cmake --preset release -B "build/openmp-$openmp" -DTOY_TESTS=OFF -DTOY_OPENMP=$openmp >/dev/null
     cmake --build "build/openmp-$openmp"
 done
-arguments='bench {model} --json --threads {threads} --prompt {prompt} --generate {generate} --flash-attention {flash} --repetitions {reps}'
+arguments='bench {model} --json --threads {threads} --prompt {prompt} --generate {generate} --flash-attention {flash} --kv-type f16 --repetitions {reps}'
 exec /usr/bin/python3 bench/openmp.py --models "$models" --with "build/openmp-ON/bin/toy $arguments" \
     --without "build/openmp-OFF/bin/toy $arguments" "$@"

@@ -113,7 +113,7 @@ void Arguments::read_long(Words words, size_t& at) {
     }
     const Flag* flag = find_flag(command_, name);
     if (flag == nullptr) refuse_unknown(name);
-    if (flag->name == "help") {
+    if (flag->name == "help" && equals == word.npos) {
         wants_help_ = true;
     } else if (equals != word.npos) {
         if (!takes_value(*flag)) bad_input("--{} takes no value", flag->name);
@@ -153,6 +153,7 @@ std::string_view Arguments::value_of(const Flag& flag, const std::string& shown,
 
 void Arguments::set(const Flag& flag, std::string_view value) {
     std::vector<std::string>& values = values_[flag.name];
+    if (flag.kind == Kind::toggle) values.clear();  // twice on is on
     if (!values.empty() && !flag.repeats && !flag.is_list) bad_input("--{} is given twice", flag.name);
     if (!flag.is_list) {
         check_value(flag, value);

@@ -65,8 +65,8 @@ class Workload {
 
 std::vector<BenchCase> cases_of(const Arguments& arguments) {
     std::vector<BenchCase> settings;
-    for (int64_t threads : arguments.given("threads") ? arguments.integers("threads")
-                                                      : std::vector<int64_t>{default_threads()}) {
+    for (int64_t threads :
+         arguments.given("threads") ? arguments.integers("threads") : std::vector<int64_t>{default_threads()}) {
         for (const std::string& type : arguments.texts("kv-type")) {
             for (const std::string& flash : arguments.texts("flash-attention")) {
                 for (const std::string& repack : arguments.texts("repack")) {
@@ -110,7 +110,7 @@ class Bench {
           progress_("bench", static_cast<int64_t>(cases) * (repetitions_ + 1) * k_run) {}
 
     void measure(BenchCase& one) {
-        progress_.set_label(fmt::format("{}, {} threads", one.test(), one.options.threads));
+        progress_.set_label(fmt::format("{}, threads {}", one.test(), one.options.threads));
         Inference inference(model_, model_->params.device(), one.options);
         Workload work(inference);
         // Rows of the cache before the depth are never written again, so this serves all runs.
@@ -213,12 +213,14 @@ const Command k_bench{
     .summary = "measure how fast a model runs",
     .description =
         "Measures prompt processing (pp: N tokens in chunks, logits of the last) and generation (tg: N tokens one at a "
-        "time, logits of each), as llama-bench does, over all combinations of the given values. Prints tokens per second "
+        "time, logits of each), as llama-bench does, over all combinations of the given values. Prints tokens per "
+        "second "
         "as a Markdown table; with --json every sample.",
     .positionals = {model_word()},
     .flags = flags(),
     .refused = {},
-    .examples = {"toy bench model.gguf", "toy bench model.gguf --threads 1,2,4 --kv-type f16,q8_0 --flash-attention on,off",
+    .examples = {"toy bench model.gguf",
+                 "toy bench model.gguf --threads 1,2,4 --kv-type f16,q8_0 --flash-attention on,off",
                  "toy bench model.gguf --prompt 0 --generate 128 --depth 0,4096 --json"},
     .run = run,
 };

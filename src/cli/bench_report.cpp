@@ -19,7 +19,8 @@ std::string line(const std::vector<std::string>& cells) {
     std::string text = "|";
     for (size_t i = 0; i < cells.size(); ++i) {
         const bool is_text = i == 0;
-        text += is_text ? fmt::format(" {:<{}} |", cells[i], k_widths[i]) : fmt::format(" {:>{}} |", cells[i], k_widths[i]);
+        text +=
+            is_text ? fmt::format(" {:<{}} |", cells[i], k_widths[i]) : fmt::format(" {:>{}} |", cells[i], k_widths[i]);
     }
     return text + "\n";
 }

@@ -27,8 +27,9 @@ extern const Command k_completion;
 const Command k_completion{
     .name = "completion",
     .summary = "print a completion script for a shell",
-    .description = "Prints a script that completes toy's commands, flags and their values, made from the same table as "
-                   "the help.",
+    .description =
+        "Prints a script that completes toy's commands, flags and their values, made from the same table as "
+        "the help.",
     .positionals = {{.name = "shell",
                      .kind = Kind::choice,
                      .summary = "bash, zsh or fish",

@@ -59,10 +59,9 @@ std::string bash_case(const Command& command) {
         if (flag->kind == Kind::toggle) continue;
         std::string pattern = fmt::format("--{}", flag->name);
         if (flag->letter != 0) pattern += fmt::format("|-{}", flag->letter);
-        const std::string reply = takes_path(flag->kind)
-                                      ? std::string("COMPREPLY=($(compgen -f -- \"$word\"))")
-                                      : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))",
-                                                    fmt::join(values_of(*flag), " "));
+        const std::string reply = takes_path(flag->kind) ? std::string("COMPREPLY=($(compgen -f -- \"$word\"))")
+                                                         : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))",
+                                                                       fmt::join(values_of(*flag), " "));
         values += fmt::format("                {}) {}; return ;;\n", pattern, reply);
     }
     const bool wants_path = !command.positionals.empty() && takes_path(command.positionals.front().kind);
@@ -84,7 +83,8 @@ std::string zsh_flag(const Flag& flag) {
     std::vector<std::string> names = long_names(flag);
     if (flag.letter != 0) names.push_back(fmt::format("-{}", flag.letter));
     for (const std::string& name : names) {
-        const std::string spec = fmt::format("{}{}[{}]{}", flag.repeats ? "*" : "", name, zsh_text(flag.summary), action);
+        const std::string spec =
+            fmt::format("{}{}[{}]{}", flag.repeats ? "*" : "", name, zsh_text(flag.summary), action);
         out += fmt::format(" \\\n                {}", quoted(spec));
     }
     return out;

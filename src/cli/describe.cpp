@@ -152,8 +152,8 @@ void add_architecture(TextTable& table, const Spec& s) {
                                         s.window > 0 ? fmt::format(", window of {}", s.window) : "")});
     table.add({"rope", fmt::format("base {}, {} dimensions{}", s.rope.base, s.rope.dims,
                                    s.has_rope_factors ? ", slowed by rope_freqs.weight" : "")});
-    table.add({"vocabulary", fmt::format("{}, {}", grouped(s.vocabulary),
-                                         s.is_tied ? "head tied to the embedding" : "own head")});
+    table.add({"vocabulary",
+               fmt::format("{}, {}", grouped(s.vocabulary), s.is_tied ? "head tied to the embedding" : "own head")});
 }
 
 std::string summary(const Described& described) {
@@ -187,10 +187,12 @@ std::string lists(const Gguf& file) {
 }
 
 Json architecture_json(const Spec& s) {
-    return {{"context", s.context},       {"layers", s.layers},         {"width", s.width},
-            {"heads", s.heads},           {"kv_heads", s.kv_heads},     {"head_size", s.head_size},
-            {"value_size", s.value_size}, {"ffn_width", s.ffn_width},   {"vocabulary", s.vocabulary},
-            {"eps", s.eps},               {"rope_base", s.rope.base},   {"rope_dims", s.rope.dims},
+    return {{"context", s.context},       {"layers", s.layers},
+            {"width", s.width},           {"heads", s.heads},
+            {"kv_heads", s.kv_heads},     {"head_size", s.head_size},
+            {"value_size", s.value_size}, {"ffn_width", s.ffn_width},
+            {"vocabulary", s.vocabulary}, {"eps", s.eps},
+            {"rope_base", s.rope.base},   {"rope_dims", s.rope.dims},
             {"window", s.window},         {"tied", s.is_tied}};
 }
 
@@ -265,9 +267,10 @@ extern const Command k_describe;
 const Command k_describe{
     .name = "describe",
     .summary = "show what is in a model file and what it needs",
-    .description = "Prints a model's family, exact parameter count, types, shape and tokenizer, the memory that it takes "
-                   "by context length and cache type, then all metadata (long arrays cut) and all tensors.\n\n"
-                   "A file that toy can read but not run is described too; a note says why it cannot run.",
+    .description =
+        "Prints a model's family, exact parameter count, types, shape and tokenizer, the memory that it takes "
+        "by context length and cache type, then all metadata (long arrays cut) and all tensors.\n\n"
+        "A file that toy can read but not run is described too; a note says why it cannot run.",
     .positionals = {model_word()},
     .flags = {{.name = "brief", .letter = 'b', .summary = "leave out the lists of metadata and tensors"}},
     .refused = {},

@@ -34,8 +34,7 @@ int run(const Arguments& arguments) {
     const std::string text = tokenizer->decode(
         ids, {.render_special = arguments.on("special"), .continuation = arguments.on("continuation")});
     if (arguments.on("json")) {
-        print_json(
-            {{"format", "toy/detokenize-v1"}, {"model", file.path().string()}, {"ids", ids}, {"text", text}});
+        print_json({{"format", "toy/detokenize-v1"}, {"model", file.path().string()}, {"ids", ids}, {"text", text}});
     } else if (is_terminal()) {
         print(without_controls(text) + (text.ends_with('\n') ? "" : "\n"));
     } else {
@@ -50,15 +49,18 @@ extern const Command k_detokenize;
 const Command k_detokenize{
     .name = "detokenize",
     .summary = "turn token ids into text",
-    .description = "Prints the text that token ids stand for: every byte of it and nothing else (on a terminal, with a "
-                   "line break at its end and without control characters).",
+    .description =
+        "Prints the text that token ids stand for: every byte of it and nothing else (on a terminal, with a "
+        "line break at its end and without control characters).",
     .positionals = {model_word(),
                     {.name = "ids", .summary = "the ids; without them, --file or standard input", .repeats = true}},
-    .flags = {{.name = "file", .letter = 'f', .kind = Kind::file, .value = "FILE", .summary = "read the ids from a file"},
-              {.name = "special", .summary = "print control tokens too, as the vocabulary spells them"},
-              {.name = "continuation", .summary = "the ids follow other text: their first space stays"}},
+    .flags =
+        {{.name = "file", .letter = 'f', .kind = Kind::file, .value = "FILE", .summary = "read the ids from a file"},
+         {.name = "special", .summary = "print control tokens too, as the vocabulary spells them"},
+         {.name = "continuation", .summary = "the ids follow other text: their first space stays"}},
     .refused = {},
-    .examples = {"toy detokenize model.gguf 1 9038 2501", "toy tokenize model.gguf < a.txt | toy detokenize model.gguf"},
+    .examples = {"toy detokenize model.gguf 1 9038 2501",
+                 "toy tokenize model.gguf < a.txt | toy detokenize model.gguf"},
     .run = run,
 };
 

@@ -44,7 +44,7 @@ std::string fallback_of(const Flag& flag) {
 std::string synopsis(const Command& command) {
     std::string text = fmt::format("toy {}", command.name);
     for (const Positional& word : command.positionals) {
-        const std::string name = fmt::format(word.repeats ? "<{}>..." : "<{}>", word.name);
+        const std::string name = fmt::format("<{}>{}", word.name, word.repeats ? "..." : "");
         text += word.is_required ? " " + name : " [" + name + "]";
     }
     return text + " [flags]";
@@ -67,7 +67,7 @@ std::string usage() {
 std::string help_of(const Command& command) {
     std::string text = fmt::format("toy {}: {}\n\nusage: {}\n\n{}", command.name, command.summary, synopsis(command),
                                    wrapped(command.description, 0));
-    if (!command.positionals.empty()) text += "\nwords:\n";
+    if (!command.positionals.empty()) text += "\narguments:\n";
     for (const Positional& word : command.positionals) {
         text += entry(fmt::format("<{}>", word.name), std::string(word.summary));
     }

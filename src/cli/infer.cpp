@@ -14,7 +14,6 @@
 #include "cli/sampling_flags.h"
 #include "cli/transcript.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "core/progress.h"
 
 namespace toy::cli {
@@ -57,12 +56,14 @@ int64_t context_for(const Arguments& arguments, const Spec& spec, int64_t prompt
                   is_given ? "raise --ctx, shorten the prompt or lower --n"
                            : "shorten the prompt, lower --n, or go beyond with --ctx");
     }
-    const int64_t used = n < 0 ? limit : std::max<int64_t>(prompt + n, 1);
-    if (used > spec.context) {
-        log::warn("a context of {} tokens is more than the {} that the model was trained for: expect worse text", used,
-                  spec.context);
-    }
-    return used;
+    return n < 0 ? limit : prompt + n;
+}
+
+void warn_beyond_training(int64_t context, const Spec& spec) {
+    if (context <= spec.context) return;
+    print_warning(
+        fmt::format("a context of {} tokens is more than the {} that the model was trained for: expect worse text",
+                    context, spec.context));
 }
 
 Show choose_show(const Arguments& arguments, bool has_tokenizer) {
@@ -96,6 +97,7 @@ Job prepare(const Arguments& arguments) {
     job.options.context = context_for(arguments, job.model->spec(), static_cast<int64_t>(job.request.prompt.size()),
                                       job.request.max_tokens);
     check_memory(job.model->spec(), device, job.options);
+    warn_beyond_training(job.options.context, job.model->spec());
     job.show = choose_show(arguments, job.tokenizer != nullptr);
     return job;
 }
@@ -240,8 +242,9 @@ std::vector<Flag> flags() {
          .letter = 'c',
          .kind = Kind::integer,
          .value = "N",
-         .summary = "prompt and new tokens may be N together (default: what the model was trained for); memory is taken "
-                    "for as many as --n asks, for all N with --n -1",
+         .summary =
+             "prompt and new tokens may be N together (default: what the model was trained for); memory is taken "
+             "for as many as --n asks, for all N with --n -1",
          .least = 1,
          .most = int64_t{1} << 30},
         {.name = "stop",
@@ -274,9 +277,11 @@ const Command k_infer{
     .name = "infer",
     .summary = "let a model continue a text",
     .description =
-        "Loads a model and continues a prompt. Only the continuation goes to standard output, as it comes; a summary of "
+        "Loads a model and continues a prompt. Only the continuation goes to standard output, as it comes; a summary "
+        "of "
         "speed and memory goes to standard error.\n\n"
-        "By default the most likely token is taken each time (temperature 0). A prompt that does not fit the context is "
+        "By default the most likely token is taken each time (temperature 0). A prompt that does not fit the context "
+        "is "
         "refused, never cut.\n\n"
         "On a terminal, control characters in the text are shown as a replacement character, and a line break is added "
         "at the end; into a file or pipe every byte goes as the model wrote it.",

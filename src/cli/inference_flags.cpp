@@ -2,6 +2,7 @@
 
 #include "cli/numbers.h"
 #include "core/error.h"
+#include "io/discover.h"
 
 namespace toy::cli {
 namespace {
@@ -59,7 +60,9 @@ Inference::Options read_inference(const Arguments& arguments) {
     return options;
 }
 
-std::filesystem::path find_model(const std::string& argument) { return argument; }
+std::filesystem::path find_model(const std::string& argument) {
+    return resolve_model(argument, ModelPlaces::from_environment());
+}
 
 Positional model_word() {
     return {.name = "model",

@@ -25,7 +25,8 @@ void catch_interrupts() {
     sigemptyset(&action.sa_mask);
     // Who started us with interrupts ignored (nohup, a shell's background job) wants them ignored.
     struct sigaction before = {};
-    if (::sigaction(SIGINT, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) ::sigaction(SIGINT, &action, nullptr);
+    if (::sigaction(SIGINT, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+        ::sigaction(SIGINT, &action, nullptr);
     // A closed pipe shall be an error of write(2), not the end of the process.
     std::signal(SIGPIPE, SIG_IGN);
 }

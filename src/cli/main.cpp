@@ -45,7 +45,7 @@ int run_global_flag(Words words) {
     std::vector<std::string_view> names;
     for (const Flag& flag : global_flags()) names.push_back(flag.name);
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-        bad_input("toy has no flag {}{}; flags of a command follow its name", quote(word),
+        bad_input("there is no flag {}{}; flags of a command follow its name", quote(word),
                   did_you_mean(name, names, "--"));
     }
     const bool as_json = words.size() == 2 && words[1] == "--json";

@@ -51,8 +51,9 @@ extern const Command k_man;
 const Command k_man{
     .name = "man",
     .summary = "print a manual page, or write them all",
-    .description = "Prints the manual page of toy, or of one command, as roff source, made from the same table as the "
-                   "help.",
+    .description =
+        "Prints the manual page of toy, or of one command, as roff source, made from the same table as the "
+        "help.",
     .positionals = {{.name = "command", .summary = "the command that the page is about; toy itself without one"}},
     .flags = {{.name = "output",
                .letter = 'o',

@@ -40,7 +40,8 @@ Json described(const Positional& word) {
 }
 
 Json described(const Command& command) {
-    Json json = {{"name", command.name}, {"summary", command.summary}, {"args", Json::array()}, {"flags", Json::array()}};
+    Json json = {
+        {"name", command.name}, {"summary", command.summary}, {"args", Json::array()}, {"flags", Json::array()}};
     for (const Positional& word : command.positionals) json["args"].push_back(described(word));
     for (const Flag* flag : flags_of(command)) json["flags"].push_back(described(*flag));
     return json;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/log.h"
 
 namespace toy::cli {
 namespace {
@@ -36,6 +37,8 @@ void print_json(const nlohmann::ordered_json& value) {
 
 void print_error(std::string_view text) { write_all(STDERR_FILENO, text); }
 
+void print_warning(std::string_view sentence) { log::write(log::Level::warning, sentence); }
+
 bool is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 
 std::string without_controls(std::string_view text) {
@@ -43,7 +46,8 @@ std::string without_controls(std::string_view text) {
     for (size_t i = 0; i < text.size(); ++i) {
         const auto byte = static_cast<unsigned char>(text[i]);
         // U+0080 to U+009F are controls too; in UTF-8 they are C2 80 to C2 9F.
-        const bool is_c1 = byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
+        const bool is_c1 =
+            byte == 0xC2 && i + 1 < text.size() && (static_cast<unsigned char>(text[i + 1]) & 0xE0) == 0x80;
         const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7F;
         if (is_c0 || is_c1) {
             safe += "\xEF\xBF\xBD";

@@ -16,6 +16,9 @@ void print_json(const nlohmann::ordered_json& value);
 /// Writes to standard error; what cannot be written is dropped.
 void print_error(std::string_view text);
 
+/// "toy: warning: …" on standard error.
+void print_warning(std::string_view sentence);
+
 /// Whether standard output is a terminal.
 bool is_terminal();
 /// The text as a terminal may see it: control characters other than line break and tab become U+FFFD, since a terminal

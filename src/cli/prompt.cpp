@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "cli/numbers.h"
+#include "cli/output.h"
 #include "core/error.h"
-#include "core/log.h"
 #include "io/quote.h"
 
 namespace toy::cli {
@@ -49,8 +49,9 @@ bool has_escape(std::string_view text) {
 std::string typed(const Arguments& arguments, const std::string& text, std::string_view flag) {
     if (arguments.on("escape")) return unescaped(text, flag);
     if (!arguments.given("escape") && has_escape(text)) {
-        log::warn("{} holds a backslash and is taken as it is; --escape makes \\n a line break, --no-escape silences this",
-                  flag);
+        print_warning(fmt::format(
+            "{} holds a backslash and is taken as it is; --escape makes \\n a line break, --no-escape silences this",
+            flag));
     }
     return text;
 }
@@ -76,7 +77,8 @@ std::vector<Flag> prompt_flags() {
          .letter = 'f',
          .kind = Kind::file,
          .value = "FILE",
-         .summary = "read the text from a file, or from standard input for -; one line break at its end does not count"},
+         .summary =
+             "read the text from a file, or from standard input for -; one line break at its end does not count"},
         {.name = "prompt-ids",
          .kind = Kind::text,
          .value = "IDS",

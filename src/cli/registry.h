@@ -24,8 +24,8 @@ std::string_view name(Kind kind);
 
 /// A flag as the parser, the help, the manifest, the man page and the completion scripts see it.
 struct Flag {
-    std::string_view name;           ///< without the dashes
-    char letter = 0;                 ///< the short form; 0: none
+    std::string_view name;  ///< without the dashes
+    char letter = 0;        ///< the short form; 0: none
     Kind kind = Kind::toggle;
     std::string_view value = {};     ///< what stands for the value in the help: N, FILE, …
     std::string_view fallback = {};  ///< the value where the flag is not given; empty: none
@@ -35,9 +35,9 @@ struct Flag {
     double low = std::numeric_limits<double>::lowest();
     double high = std::numeric_limits<double>::max();
     std::vector<std::string_view> choices = {};
-    bool is_list = false;    ///< takes several values, with commas between them
-    bool repeats = false;    ///< may be given several times
-    bool starts_on = false;  ///< a toggle that is on
+    bool is_list = false;         ///< takes several values, with commas between them
+    bool repeats = false;         ///< may be given several times
+    bool starts_on = false;       ///< a toggle that is on
     bool can_be_negated = false;  ///< a toggle that --no-NAME switches off
 };
 

@@ -21,17 +21,15 @@ void read_bias(const std::string& text, std::map<int32_t, float>& biases) {
     const std::optional<int64_t> id = to_integer(id_text);
     const std::optional<double> bias =
         bias_text == "-inf" ? -std::numeric_limits<double>::infinity() : to_real(bias_text);
-    const bool is_good = id && *id >= 0 && *id <= k_most && bias && *bias <= k_largest &&
-                         (*bias >= -k_largest || bias_text == "-inf");
+    const bool is_good =
+        id && *id >= 0 && *id <= k_most && bias && *bias <= k_largest && (*bias >= -k_largest || bias_text == "-inf");
     if (!is_good) bad_input("--logit-bias: {} is not ID=B, as 15=-2.5 or 15=-inf", quote(text));
     if (!biases.emplace(static_cast<int32_t>(*id), static_cast<float>(*bias)).second) {
         bad_input("--logit-bias: token {} is given twice", *id);
     }
 }
 
-}  // namespace
-
-std::vector<Flag> sampling_flags() {
+std::vector<Flag> draw_flags() {
     return {
         {.name = "temperature",
          .kind = Kind::real,
@@ -68,6 +66,18 @@ std::vector<Flag> sampling_flags() {
          .summary = "locally typical sampling with mass P; 1: off",
          .low = 0,
          .high = 1},
+        {.name = "seed",
+         .letter = 's',
+         .kind = Kind::integer,
+         .value = "N",
+         .fallback = "0",
+         .summary = "of the draws: the same seed gives the same text",
+         .least = 0},
+    };
+}
+
+std::vector<Flag> penalty_flags() {
+    return {
         {.name = "repeat-penalty",
          .kind = Kind::real,
          .value = "R",
@@ -101,14 +111,16 @@ std::vector<Flag> sampling_flags() {
          .value = "ID=B",
          .summary = "add B to the logit of a token; -inf forbids it; may be repeated",
          .repeats = true},
-        {.name = "seed",
-         .letter = 's',
-         .kind = Kind::integer,
-         .value = "N",
-         .fallback = "0",
-         .summary = "of the draws: the same seed gives the same text",
-         .least = 0},
     };
+}
+
+}  // namespace
+
+std::vector<Flag> sampling_flags() {
+    std::vector<Flag> all = draw_flags();
+    const std::vector<Flag> penalties = penalty_flags();
+    all.insert(all.end(), penalties.begin(), penalties.end());
+    return all;
 }
 
 std::vector<Refused> refused_sampling_flags() {

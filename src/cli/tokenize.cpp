@@ -57,19 +57,21 @@ extern const Command k_tokenize;
 const Command k_tokenize{
     .name = "tokenize",
     .summary = "turn a text into token ids",
-    .description = "Prints the ids of a text's tokens in one line, those that `toy infer` would compute for it. The text "
-                   "is a word of the command line, a file, or standard input; every byte of it counts.",
+    .description =
+        "Prints the ids of a text's tokens in one line, those that `toy infer` would compute for it. The text "
+        "is a word of the command line, a file, or standard input; every byte of it counts.",
     .positionals = {model_word(), {.name = "text", .summary = "the text; without it, --file or standard input"}},
-    .flags = {{.name = "file", .letter = 'f', .kind = Kind::file, .value = "FILE", .summary = "read the text from a file"},
-              {.name = "add-special",
-               .summary = "add BOS or EOS where the model wants them",
-               .starts_on = true,
-               .can_be_negated = true},
-              {.name = "parse-special",
-               .summary = "control tokens that the text spells, as <|im_start|>, become those tokens",
-               .starts_on = true,
-               .can_be_negated = true},
-              {.name = "pieces", .summary = "a line for each token: its id and how the vocabulary spells it"}},
+    .flags =
+        {{.name = "file", .letter = 'f', .kind = Kind::file, .value = "FILE", .summary = "read the text from a file"},
+         {.name = "add-special",
+          .summary = "add BOS or EOS where the model wants them",
+          .starts_on = true,
+          .can_be_negated = true},
+         {.name = "parse-special",
+          .summary = "control tokens that the text spells, as <|im_start|>, become those tokens",
+          .starts_on = true,
+          .can_be_negated = true},
+         {.name = "pieces", .summary = "a line for each token: its id and how the vocabulary spells it"}},
     .refused = {},
     .examples = {"toy tokenize model.gguf \"Once upon a time\"", "toy tokenize model.gguf --no-add-special < book.txt"},
     .run = run,

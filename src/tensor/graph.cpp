@@ -99,6 +99,8 @@ Tensor Graph::append(std::shared_ptr<const Op> op, std::span<const Tensor> sourc
     try {
         for (size_t i = 0; i < sources.size(); ++i) {
             if (!sources[i] && !op->takes_absent(static_cast<int>(i))) bad_input("operand {} is absent", i + 1);
+            if (sources[i] && layouts[i].elements() == 0)
+                bad_input("operand {} has no elements: {}", i + 1, describe_shape(layouts[i]));
         }
         node.layout = op->infer(layouts);
         node.op = std::move(op);

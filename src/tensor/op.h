@@ -29,8 +29,8 @@ struct Op {
     /// As it appears in errors, taps and listings: "rms_norm".
     virtual std::string_view name() const = 0;
 
-    /// The shape rule: the result's layout, or Error where the operands do not fit. At least as strict as the
-    /// assertions of the ggml function in `lower`, because those end the process.
+    /// The shape rule: the result's layout, or Error where the operands do not fit. Present operands have elements. At
+    /// least as strict as the assertions of the ggml function in `lower`, because those end the process.
     virtual Layout infer(std::span<const Layout> in) const = 0;
 
     /// Makes the ggml nodes, at most `lowered_nodes` of them, and returns the last.

@@ -18,7 +18,7 @@ const char* oracle_random_model(const char* recipe) {
     }
 }
 
-int oracle_decode(const char* path, int steps, int32_t* ids, float* logits) {
+int oracle_decode(const char* path, int prompt, int steps, int32_t* ids, float* logits) {
     try {
         const auto model = Model::load(path, Device::cpu());
         Inference inference(model, Device::cpu(),
@@ -27,6 +27,7 @@ int oracle_decode(const char* path, int steps, int32_t* ids, float* logits) {
             const Piece piece{0, i, {ids + i, 1}, {0}};
             const std::vector<float> row = inference.step({&piece, 1});
             std::copy(row.begin(), row.end(), logits + static_cast<size_t>(i) * row.size());
+            if (i + 1 < prompt) continue;
             ids[i + 1] = static_cast<int32_t>(std::max_element(row.begin(), row.end()) - row.begin());
         }
         return 0;

@@ -11,9 +11,9 @@ extern "C" {
 /* The path of a random model (tests/support/random_model.h), or NULL. */
 const char* oracle_random_model(const char* recipe);
 
-/* Greedy decoding by the engine, from `ids[0]`, with an F32 cache: fills ids[1..steps] and, row by row, the `steps`
- * rows of logits. 0, or -1 after a message. */
-int oracle_decode(const char* path, int steps, int32_t* ids, float* logits);
+/* The engine's greedy continuation of `prompt` tokens, one token at a time with an F32 cache: fills ids[prompt..steps]
+ * and, row by row, the `steps` rows of logits. 0, or -1 after a message. */
+int oracle_decode(const char* path, int prompt, int steps, int32_t* ids, float* logits);
 
 #ifdef __cplusplus
 }

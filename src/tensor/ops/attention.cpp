@@ -23,8 +23,7 @@ struct Softmax : Op {
         const Layout& mask = in[1];
         if (mask.type != DType::F16 && mask.type != DType::F32) bad_input("the mask cannot be {}", mask.describe());
         require_packed(mask, "the mask");
-        if (mask.ne[0] != x.ne[0] || mask.ne[1] < x.ne[1] || !is_multiple(x.ne[2], mask.ne[2]) ||
-            !is_multiple(x.ne[3], mask.ne[3])) {
+        if (mask.ne[0] != x.ne[0] || mask.ne[1] < x.ne[1] || x.ne[2] % mask.ne[2] != 0 || x.ne[3] % mask.ne[3] != 0) {
             bad_input("the mask {} does not cover {}", describe_shape(mask), describe_shape(x));
         }
         return packed_like(x, DType::F32);
@@ -85,8 +84,7 @@ struct FlashAttention : Op {
                 bad_input("k and v cannot be {}", part.describe());
             }
         }
-        for (const Layout& part : {q, k, v}) require_elements(part, "q, k or v");
-        if (q.ne[0] != k.ne[0] || k.ne[1] != v.ne[1] || k.ne[2] != v.ne[2] || !is_multiple(q.ne[2], k.ne[2]) ||
+        if (q.ne[0] != k.ne[0] || k.ne[1] != v.ne[1] || k.ne[2] != v.ne[2] || q.ne[2] % k.ne[2] != 0 ||
             q.ne[3] != k.ne[3] || q.ne[3] != v.ne[3]) {
             bad_input("q {}, k {} and v {} do not fit [S, H, T, d], [S, K, N, d] and [S, K, N, dv]", describe_shape(q),
                       describe_shape(k), describe_shape(v));
@@ -102,8 +100,7 @@ struct FlashAttention : Op {
         }
         require_type(mask, DType::F16, "the mask");
         require_packed(mask, "the mask");
-        if (mask.ne[0] != k.ne[1] || mask.ne[1] < q.ne[1] || !is_multiple(q.ne[2], mask.ne[2]) ||
-            !is_multiple(q.ne[3], mask.ne[3])) {
+        if (mask.ne[0] != k.ne[1] || mask.ne[1] < q.ne[1] || q.ne[2] % mask.ne[2] != 0 || q.ne[3] % mask.ne[3] != 0) {
             bad_input("the mask {} does not cover {} queries by {} keys", describe_shape(mask), q.ne[1], k.ne[1]);
         }
     }

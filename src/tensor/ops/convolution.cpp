@@ -26,8 +26,6 @@ int64_t positions(int64_t size, int64_t kernel, int stride, int pad, int dilatio
 
 // The shape rule of im2col, shared with its gradient: `image` as in ops.h.
 Layout columns_of(const Layout& kernel, const Layout& image, const Conv2d& how, bool is_2d, DType type) {
-    require_elements(kernel, "the kernel");
-    require_elements(image, "the image");
     const auto &k = kernel.ne, &x = image.ne;
     const int64_t width = positions(x[0], k[0], how.stride_x, how.pad_x, how.dilation_x);
     if (!is_2d) {
@@ -157,8 +155,13 @@ struct SsmScan : Op {
         const Layout &s = in[0], &x = in[1], &dt = in[2], &a = in[3], &b = in[4], &c = in[5], &ids = in[6];
         for (const Layout* operand : {&s, &x, &dt, &a, &b, &c}) {
             require_type(*operand, DType::F32, "every operand but ids");
-            require_elements(*operand, "an operand");
-            require_packed(*operand, "an operand");
+            require_packed_rows(*operand, "an operand");
+        }
+        for (const Layout* operand : {&s, &dt, &a}) require_packed(*operand, "states, dt or a");
+        for (const Layout* operand : {&x, &b, &c}) {
+            if (operand->nb[1] != operand->nb[0] * static_cast<size_t>(operand->ne[0])) {
+                bad_input("the heads of {} do not follow each other; make it contiguous", describe_shape(*operand));
+            }
         }
         require_type(ids, DType::I32, "ids");
         require_packed(ids, "ids");

@@ -29,7 +29,7 @@ struct MatMul : Op {
         if (w.ne[0] != x.ne[0]) {
             bad_input("the weight {} takes rows of {}, but x is {}", describe_shape(w), w.ne[0], describe_shape(x));
         }
-        if (!is_multiple(x.ne[2], w.ne[2]) || !is_multiple(x.ne[3], w.ne[3])) {
+        if (x.ne[2] % w.ne[2] != 0 || x.ne[3] % w.ne[3] != 0) {
             bad_input("the batch axes of {} cannot be repeated to those of {}", describe_shape(w), describe_shape(x));
         }
         const int rank = std::max({w.rank, x.rank, 2});
@@ -55,7 +55,7 @@ struct MatMulId : Op {
             bad_input("w, x and ids have shapes [E, N, K], [T, U, K] and [T, U], not {}, {} and {}", describe_shape(w),
                       describe_shape(x), describe_shape(ids));
         }
-        if (w.ne[0] != x.ne[0] || ids.ne[1] != x.ne[2] || !is_multiple(ids.ne[0], x.ne[1])) {
+        if (w.ne[0] != x.ne[0] || ids.ne[1] != x.ne[2] || ids.ne[0] % x.ne[1] != 0) {
             bad_input("w {}, x {} and ids {} do not fit", describe_shape(w), describe_shape(x), describe_shape(ids));
         }
         return packed(DType::F32, {x.ne[2], ids.ne[0], w.ne[1]});
@@ -104,7 +104,7 @@ struct OuterProduct : Op {
         require_type(b, DType::F32, "b");
         require_packed_rows(a, "a");
         require_packed_rows(b, "b");
-        const bool batches_fit = a.type == DType::F32 ? is_multiple(b.ne[2], a.ne[2]) && is_multiple(b.ne[3], a.ne[3])
+        const bool batches_fit = a.type == DType::F32 ? b.ne[2] % a.ne[2] == 0 && b.ne[3] % a.ne[3] == 0
                                                       : b.ne[2] == a.ne[2] && b.ne[3] == a.ne[3];
         if (a.ne[1] != b.ne[1] || !batches_fit || a.is_transposed()) {
             bad_input("a {} and b {} do not fit [.., K, M] and [.., K, N]", describe_shape(a), describe_shape(b));

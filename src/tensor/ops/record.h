@@ -48,17 +48,10 @@ inline void require_even_rows(const Layout& layout, const char* operand) {
     }
 }
 
-inline void require_elements(const Layout& layout, const char* operand) {
-    if (layout.elements() == 0) bad_input("{} of shape {} has no elements", operand, describe_shape(layout));
-}
-
-/// Whether n is a multiple of `of`; nothing is one of 0 but 0 itself.
-inline bool is_multiple(int64_t n, int64_t of) { return of == 0 ? n == 0 : n % of == 0; }
-
 /// Whether `small` repeated along each axis gives `big` (ggml_can_repeat).
 inline bool repeats_into(const Layout& small, const Layout& big) {
     for (size_t i = 0; i < 4; ++i) {
-        if (!is_multiple(big.ne[i], small.ne[i])) return false;
+        if (big.ne[i] % small.ne[i] != 0) return false;
     }
     return true;
 }

@@ -56,7 +56,7 @@ struct SetRows : Op {
         require_packed_rows(x, "x");
         require_packed_rows(ids, "ids");
         if (table.ne[0] != x.ne[0] || table.ne[2] != x.ne[2] || table.ne[3] != x.ne[3] || ids.ne[0] != x.ne[1] ||
-            !is_multiple(x.ne[2], ids.ne[1]) || !is_multiple(x.ne[3], ids.ne[2]) || ids.ne[3] != 1) {
+            x.ne[2] % ids.ne[1] != 0 || x.ne[3] % ids.ne[2] != 0 || ids.ne[3] != 1) {
             bad_input("the table {}, x {} and ids {} do not fit [.., R, D], [.., N, D] and [N]", describe_shape(table),
                       describe_shape(x), describe_shape(ids));
         }
