@@ -13,7 +13,7 @@
 #include "oracles.h"
 #include "tinynn_llama.h"
 
-enum { PROMPT = 20, STEPS = 40, STORY = 200, BOS = 1 };
+enum { PROMPT = 12, STEPS = 24, STORY = 200, BOS = 1 };
 
 static int best(const double* logits, int n) {
     int at = 0;
