@@ -7,10 +7,10 @@
 
 namespace toy {
 
-/// Every failure that a user can cause or meet is an Error whose text is one sentence: what is wrong, where (key, tensor,
-/// byte offset, line), and what to do. `kind` decides the exit code of the command line.
+/// Every failure that a user can cause or meet is an Error whose text is one sentence: what is wrong, where (key,
+/// tensor, byte offset, line), and what to do. `kind` decides the exit code of the command line.
 class Error : public std::runtime_error {
-   public:
+ public:
     enum class Kind {
         bad_input,  ///< a file, flag or request that we refuse: exit code 2
         failure,    ///< something that should have worked did not (memory, disk, network): exit code 1
@@ -18,7 +18,7 @@ class Error : public std::runtime_error {
     Error(Kind kind, const std::string& sentence) : std::runtime_error(sentence), kind_(kind) {}
     Kind kind() const { return kind_; }
 
-   private:
+ private:
     Kind kind_;
 };
 

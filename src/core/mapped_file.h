@@ -9,7 +9,7 @@ namespace toy {
 /// A file mapped read-only into memory. While any is mapped, a SIGBUS inside a mapped region (the file shrank, or its
 /// disk failed) ends the process with one sentence and exit code 1 instead of a crash.
 class MappedFile {
-   public:
+ public:
     /// Throws Error{bad_input} where the path is missing or no regular file, Error{failure} where mapping fails.
     static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
     ~MappedFile();
@@ -20,7 +20,7 @@ class MappedFile {
     /// The whole file; the first byte lies on a page boundary. Empty for an empty file.
     std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-   private:
+ private:
     MappedFile() = default;
     std::filesystem::path path_;
     const std::byte* data_ = nullptr;

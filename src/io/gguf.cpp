@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "core/error.h"
 #include "io/gguf_header.h"
@@ -99,8 +100,8 @@ void Gguf::append(GgufHeader header, std::shared_ptr<const MappedFile> file) {
 void Gguf::build_index() {
     by_name_.resize(tensors_.size());
     std::iota(by_name_.begin(), by_name_.end(), 0U);
-    std::stable_sort(by_name_.begin(), by_name_.end(),
-                     [&](uint32_t a, uint32_t b) { return tensors_[a].name < tensors_[b].name; });
+    std::sort(by_name_.begin(), by_name_.end(),
+              [&](uint32_t a, uint32_t b) { return std::tie(tensors_[a].name, a) < std::tie(tensors_[b].name, b); });
     const auto twice = std::adjacent_find(by_name_.begin(), by_name_.end(),
                                           [&](uint32_t a, uint32_t b) { return tensors_[a].name == tensors_[b].name; });
     if (twice == by_name_.end()) return;
@@ -126,6 +127,7 @@ Gguf Gguf::open(const std::filesystem::path& path) {
         for (int64_t number = 0; number < split->count; ++number) {
             const std::filesystem::path sibling = part_path(path, *split, number);
             const auto file = number == split->number ? named : open_part(sibling, *split, number);
+            // NOLINTNEXTLINE(bugprone-use-after-move): one number alone is split->number
             GgufHeader part = number == split->number ? std::move(header) : read_header(*file);
             check_part(part.metadata, *split, number);
             check_data(part, *file);

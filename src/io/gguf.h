@@ -34,6 +34,11 @@ struct GgufHeader;
 /// A GGUF file (version 2 or 3, little endian; specification: github.com/ggml-org/ggml/blob/master/docs/gguf.md),
 /// memory-mapped and checked as a whole when opened: afterwards every name, length and offset lies inside the file.
 /// A split model (`-00001-of-0000N.gguf`) opens through any of its parts and reads as one.
+///
+/// As strict as llama.cpp's reader, and where that is lax, stricter. Tensors lie in the order of the list without gaps,
+/// each padded to the alignment, the last one too (so a download that lacks its end is noticed). Names and keys are
+/// compared byte by byte: names that differ in case alone are two names. Strings and keys are bytes, not checked to be
+/// UTF-8. What a header may claim at most: gguf_header.h.
 class Gguf {
  public:
     /// Throws Error{bad_input} with one sentence that names the path and the key, tensor or byte offset.

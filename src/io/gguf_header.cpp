@@ -139,32 +139,19 @@ Array read_array(Cursor& cursor, const What& what) {
     const auto code = cursor.scalar<uint32_t>(what);
     const auto count = cursor.scalar<uint64_t>(what);
     switch (static_cast<ValueType>(code)) {
-        case ValueType::u8:
-            return read_scalars<uint8_t>(cursor, count, what);
-        case ValueType::i8:
-            return read_scalars<int8_t>(cursor, count, what);
-        case ValueType::u16:
-            return read_scalars<uint16_t>(cursor, count, what);
-        case ValueType::i16:
-            return read_scalars<int16_t>(cursor, count, what);
-        case ValueType::u32:
-            return read_scalars<uint32_t>(cursor, count, what);
-        case ValueType::i32:
-            return read_scalars<int32_t>(cursor, count, what);
-        case ValueType::f32:
-            return read_scalars<float>(cursor, count, what);
-        case ValueType::boolean:
-            return read_scalars<bool>(cursor, count, what);
-        case ValueType::string:
-            return read_strings(cursor, count, what);
-        case ValueType::u64:
-            return read_scalars<uint64_t>(cursor, count, what);
-        case ValueType::i64:
-            return read_scalars<int64_t>(cursor, count, what);
-        case ValueType::f64:
-            return read_scalars<double>(cursor, count, what);
-        case ValueType::array:
-            bad_input("{}: {} is an array of arrays, which no model uses", cursor.path(), what());
+        case ValueType::u8: return read_scalars<uint8_t>(cursor, count, what);
+        case ValueType::i8: return read_scalars<int8_t>(cursor, count, what);
+        case ValueType::u16: return read_scalars<uint16_t>(cursor, count, what);
+        case ValueType::i16: return read_scalars<int16_t>(cursor, count, what);
+        case ValueType::u32: return read_scalars<uint32_t>(cursor, count, what);
+        case ValueType::i32: return read_scalars<int32_t>(cursor, count, what);
+        case ValueType::f32: return read_scalars<float>(cursor, count, what);
+        case ValueType::boolean: return read_scalars<bool>(cursor, count, what);
+        case ValueType::string: return read_strings(cursor, count, what);
+        case ValueType::u64: return read_scalars<uint64_t>(cursor, count, what);
+        case ValueType::i64: return read_scalars<int64_t>(cursor, count, what);
+        case ValueType::f64: return read_scalars<double>(cursor, count, what);
+        case ValueType::array: bad_input("{}: {} is an array of arrays, which no model uses", cursor.path(), what());
     }
     bad_input("{}: {} has the unknown element type {} at byte {}", cursor.path(), what(), code, at);
 }
@@ -174,32 +161,19 @@ Value read_value(Cursor& cursor, const What& what) {
     const uint64_t at = cursor.at();
     const auto code = cursor.scalar<uint32_t>(what);
     switch (static_cast<ValueType>(code)) {
-        case ValueType::u8:
-            return cursor.scalar<uint8_t>(what);
-        case ValueType::i8:
-            return cursor.scalar<int8_t>(what);
-        case ValueType::u16:
-            return cursor.scalar<uint16_t>(what);
-        case ValueType::i16:
-            return cursor.scalar<int16_t>(what);
-        case ValueType::u32:
-            return cursor.scalar<uint32_t>(what);
-        case ValueType::i32:
-            return cursor.scalar<int32_t>(what);
-        case ValueType::f32:
-            return cursor.scalar<float>(what);
-        case ValueType::boolean:
-            return cursor.scalar<uint8_t>(what) != 0;
-        case ValueType::string:
-            return std::string(cursor.text(what));
-        case ValueType::array:
-            return read_array(cursor, what);
-        case ValueType::u64:
-            return cursor.scalar<uint64_t>(what);
-        case ValueType::i64:
-            return cursor.scalar<int64_t>(what);
-        case ValueType::f64:
-            return cursor.scalar<double>(what);
+        case ValueType::u8: return cursor.scalar<uint8_t>(what);
+        case ValueType::i8: return cursor.scalar<int8_t>(what);
+        case ValueType::u16: return cursor.scalar<uint16_t>(what);
+        case ValueType::i16: return cursor.scalar<int16_t>(what);
+        case ValueType::u32: return cursor.scalar<uint32_t>(what);
+        case ValueType::i32: return cursor.scalar<int32_t>(what);
+        case ValueType::f32: return cursor.scalar<float>(what);
+        case ValueType::boolean: return cursor.scalar<uint8_t>(what) != 0;
+        case ValueType::string: return std::string(cursor.text(what));
+        case ValueType::array: return read_array(cursor, what);
+        case ValueType::u64: return cursor.scalar<uint64_t>(what);
+        case ValueType::i64: return cursor.scalar<int64_t>(what);
+        case ValueType::f64: return cursor.scalar<double>(what);
     }
     bad_input("{}: {} has the unknown value type {} at byte {}", cursor.path(), what(), code, at);
 }
@@ -240,7 +214,7 @@ size_t alignment_of(const Metadata& metadata) {
 // ---- the tensor list ----
 
 /// The tensor's size in bytes, or nothing where its elements or bytes do not fit 63 bits. Zero dimensions count as one
-/// in the first check, so that no partial product can overflow later either.
+/// in the first check, so that no product of some axes alone can overflow later either.
 std::optional<uint64_t> checked_bytes(const GgufTensor& tensor) {
     int64_t product = 1;
     for (const int64_t n : tensor.ne) {

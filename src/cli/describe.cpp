@@ -1,0 +1,281 @@
+// toy describe: what is in a model file, and what running it needs.
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/arguments.h"
+#include "cli/inference_flags.h"
+#include "cli/metadata_text.h"
+#include "cli/numbers.h"
+#include "cli/output.h"
+#include "cli/text_table.h"
+#include "core/error.h"
+#include "engine/kv_cache.h"
+#include "io/quote.h"
+#include "models/family.h"
+#include "models/model.h"
+#include "text/tokenizer.h"
+
+namespace toy::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array k_cache_types = {DType::F32, DType::F16, DType::BF16, DType::Q8_0};
+constexpr std::array<int64_t, 5> k_contexts = {512, 2048, 8192, 32768, 131072};
+
+/// A file with what could be made of it; `notes` says what could not.
+struct Described {
+    std::shared_ptr<const Model> model;  ///< null where toy cannot run it
+    std::optional<Gguf> bare;            ///< the file in that case
+    std::shared_ptr<const Tokenizer> tokenizer;
+    std::vector<std::string> notes;
+
+    const Gguf& file() const { return model ? model->file : *bare; }
+};
+
+void note_copies(Described& described) {
+    const std::vector<std::string>& copied = described.model->params.copied_for_alignment();
+    if (copied.empty()) return;
+    described.notes.push_back(
+        fmt::format("{} tensors are not 32-byte aligned in the file and were copied into memory, {} of it: {}{}",
+                    copied.size(), human_bytes(described.model->params.allocated_bytes()), shown_name(copied.front()),
+                    copied.size() > 1 ? ", …" : ""));
+}
+
+Described open(const std::filesystem::path& path) {
+    Described described;
+    try {
+        described.model = Model::load(path, Device::cpu());
+        note_copies(described);
+    } catch (const Error& error) {
+        described.bare = Gguf::open(path);  // throws where the file itself is bad
+        described.notes.push_back(fmt::format("toy cannot run this file: {}", error.what()));
+    }
+    try {
+        const Metadata& metadata = described.file().metadata();
+        if (Tokenizer::is_present(metadata)) {
+            described.tokenizer = Tokenizer::from_metadata(metadata);
+        } else {
+            described.notes.emplace_back("there is no tokenizer in the file: prompts have to be ids");
+        }
+    } catch (const Error& error) {
+        described.notes.push_back(fmt::format("toy cannot use its tokenizer: {}", error.what()));
+    }
+    return described;
+}
+
+int64_t parameter_count(const Gguf& file) {
+    int64_t count = 0;
+    for (const GgufTensor& tensor : file.tensors()) count += tensor.elements();
+    return count;
+}
+
+uint64_t file_bytes(const Gguf& file) {
+    uint64_t bytes = 0;
+    for (const auto& part : file.parts()) bytes += part->bytes().size();
+    return bytes;
+}
+
+struct TypeShare {
+    size_t tensors = 0;
+    uint64_t bytes = 0;
+};
+std::map<DType, TypeShare> types_of(const Gguf& file) {
+    std::map<DType, TypeShare> types;
+    for (const GgufTensor& tensor : file.tensors()) {
+        ++types[tensor.type].tensors;
+        types[tensor.type].bytes += tensor.bytes.size();
+    }
+    return types;
+}
+
+std::string family_of(const Gguf& file) {
+    const Value* value = file.metadata().find("general.architecture");
+    const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+    return text == nullptr ? "" : *text;
+}
+
+// Lengths worth knowing: some usual ones below what the model was trained for, and that.
+std::vector<int64_t> contexts_of(const Spec& spec) {
+    std::vector<int64_t> contexts;
+    for (int64_t context : k_contexts) {
+        if (context < spec.context) contexts.push_back(context);
+    }
+    contexts.push_back(spec.context);
+    return contexts;
+}
+
+// Nothing where the cache cannot have that type, or the context is beyond what a cache holds.
+std::optional<size_t> cache_bytes(const Spec& spec, int64_t context, DType type) {
+    try {
+        return KvCache::bytes_for(spec, {1, context, type});
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+std::string memory_table(const Described& described) {
+    using Side = TextTable::Side;
+    TextTable table({Side::right, Side::right, Side::right, Side::right, Side::right});
+    std::vector<std::string> head{"context"};
+    for (DType type : k_cache_types) head.push_back(fmt::format("{} cache", name(type)));
+    table.add(head);
+    const Spec& spec = described.model->spec();
+    for (int64_t context : contexts_of(spec)) {
+        std::vector<std::string> row{grouped(context)};
+        for (DType type : k_cache_types) {
+            const std::optional<size_t> bytes = cache_bytes(spec, context, type);
+            row.push_back(bytes ? human_bytes(*bytes) : "-");
+        }
+        table.add(row);
+    }
+    return fmt::format("memory: weights {}, and for each sequence by context length\n{}",
+                       human_bytes(described.model->weight_bytes()), table.text("  "));
+}
+
+std::string tokenizer_line(const Tokenizer& tokenizer) {
+    std::string line = fmt::format("{}, {} tokens", tokenizer.kind(), grouped(tokenizer.size()));
+    if (!tokenizer.pre().empty()) line += fmt::format(", pre-tokenizer {}", tokenizer.pre());
+    if (tokenizer.bos()) line += fmt::format(", BOS {}{}", *tokenizer.bos(), tokenizer.add_bos() ? "" : " (not added)");
+    if (tokenizer.eos()) line += fmt::format(", EOS {}", *tokenizer.eos());
+    return line;
+}
+
+void add_architecture(TextTable& table, const Spec& s) {
+    table.add({"context", fmt::format("{} tokens", grouped(s.context))});
+    table.add({"layers", fmt::format("{} of width {}, feed-forward {}", s.layers, s.width, s.ffn_width)});
+    table.add({"attention", fmt::format("{} heads of {}, {} of keys and values{}", s.heads, s.head_size, s.kv_heads,
+                                        s.window > 0 ? fmt::format(", window of {}", s.window) : "")});
+    table.add({"rope", fmt::format("base {}, {} dimensions{}", s.rope.base, s.rope.dims,
+                                   s.has_rope_factors ? ", slowed by rope_freqs.weight" : "")});
+    table.add({"vocabulary",
+               fmt::format("{}, {}", grouped(s.vocabulary), s.is_tied ? "head tied to the embedding" : "own head")});
+}
+
+std::string summary(const Described& described) {
+    const Gguf& file = described.file();
+    TextTable table({TextTable::Side::left, TextTable::Side::left});
+    table.add({"file", fmt::format("{}, {}, GGUF version {}", shown_name(file.path().string()),
+                                   human_bytes(file_bytes(file)), file.version())});
+    if (described.model && !described.model->spec().name.empty()) {
+        table.add({"name", quote(described.model->spec().name)});
+    }
+    table.add({"family", shown_name(family_of(file))});
+    const int64_t parameters = parameter_count(file);
+    table.add({"parameters", fmt::format("{} ({})", grouped(parameters), human_count(parameters))});
+    for (const auto& [type, share] : types_of(file)) {
+        table.add({"type", fmt::format("{}: {} tensors, {}", name(type), share.tensors, human_bytes(share.bytes))});
+    }
+    if (described.model) add_architecture(table, described.model->spec());
+    if (described.tokenizer) table.add({"tokenizer", tokenizer_line(*described.tokenizer)});
+    std::string text = table.text();
+    if (described.model) text += "\n" + memory_table(described);
+    if (!described.notes.empty()) text += "\nnotes\n";
+    for (const std::string& note : described.notes) text += wrapped(note, 2);
+    return text;
+}
+
+std::string lists(const Gguf& file) {
+    TextTable table({TextTable::Side::left, TextTable::Side::left});
+    for (const auto& [key, value] : file.metadata().entries()) table.add({shown_name(key), shown_value(value)});
+    return fmt::format("\nmetadata: {} keys\n{}\ntensors: {}, shapes with rows first\n{}",
+                       file.metadata().entries().size(), table.text("  "), file.tensors().size(), tensor_table(file));
+}
+
+Json architecture_json(const Spec& s) {
+    return {{"context", s.context},       {"layers", s.layers},
+            {"width", s.width},           {"heads", s.heads},
+            {"kv_heads", s.kv_heads},     {"head_size", s.head_size},
+            {"value_size", s.value_size}, {"ffn_width", s.ffn_width},
+            {"vocabulary", s.vocabulary}, {"eps", s.eps},
+            {"rope_base", s.rope.base},   {"rope_dims", s.rope.dims},
+            {"window", s.window},         {"tied", s.is_tied}};
+}
+
+Json memory_json(const Spec& spec) {
+    Json rows = Json::array();
+    for (int64_t context : contexts_of(spec)) {
+        Json cache;
+        for (DType type : k_cache_types) {
+            const std::optional<size_t> bytes = cache_bytes(spec, context, type);
+            cache[std::string(name(type))] = bytes ? Json(*bytes) : Json();
+        }
+        rows.push_back({{"context", context}, {"cache_b", cache}});
+    }
+    return rows;
+}
+
+Json tokenizer_json(const Tokenizer& tokenizer) {
+    Json json = {{"kind", tokenizer.kind()}, {"tokens", tokenizer.size()}};
+    if (!tokenizer.pre().empty()) json["pre"] = tokenizer.pre();
+    json["bos"] = tokenizer.bos() ? Json(*tokenizer.bos()) : Json();
+    json["eos"] = tokenizer.eos() ? Json(*tokenizer.eos()) : Json();
+    json["add_bos"] = tokenizer.add_bos();
+    json["add_eos"] = tokenizer.add_eos();
+    json["end_of_generation"] = tokenizer.end_of_generation();
+    return json;
+}
+
+Json report(const Described& described) {
+    const Gguf& file = described.file();
+    Json json = {{"format", "toy/describe-v1"}, {"path", file.path().string()}, {"family", family_of(file)}};
+    json["n_params"] = parameter_count(file);
+    json["size_b"] = file_bytes(file);
+    json["runs"] = described.model != nullptr;
+    json["arch"] = described.model ? architecture_json(described.model->spec()) : Json::object();
+    if (described.model) json["weights_b"] = described.model->weight_bytes();
+    if (described.model) json["memory"] = memory_json(described.model->spec());
+    if (described.tokenizer) json["tokenizer"] = tokenizer_json(*described.tokenizer);
+    json["types"] = Json::object();
+    for (const auto& [type, share] : types_of(file)) {
+        json["types"][std::string(name(type))] = {{"tensors", share.tensors}, {"bytes", share.bytes}};
+    }
+    json["notes"] = described.notes;
+    json["metadata"] = Json::object();
+    for (const auto& [key, value] : file.metadata().entries()) json["metadata"][key] = json_value(value);
+    json["tensors"] = Json::array();
+    for (const GgufTensor& tensor : file.tensors()) {
+        std::vector<int64_t> shape(tensor.ne.begin(), tensor.ne.begin() + tensor.rank);
+        std::reverse(shape.begin(), shape.end());
+        json["tensors"].push_back({{"name", tensor.name},
+                                   {"type", name(tensor.type)},
+                                   {"shape", shape},
+                                   {"part", tensor.part},
+                                   {"offset", tensor.offset},
+                                   {"bytes", tensor.bytes.size()}});
+    }
+    return json;
+}
+
+int run(const Arguments& arguments) {
+    const Described described = open(find_model(arguments.positional(0)));
+    if (arguments.on("json")) {
+        print_json(report(described));
+    } else {
+        print(summary(described) + (arguments.on("brief") ? "" : lists(described.file())));
+    }
+    return k_ok;
+}
+
+}  // namespace
+
+extern const Command k_describe;
+const Command k_describe{
+    .name = "describe",
+    .summary = "show what is in a model file and what it needs",
+    .description =
+        "Prints a model's family, exact parameter count, types, shape and tokenizer, the memory that it takes "
+        "by context length and cache type, then all metadata (long arrays cut) and all tensors.\n\n"
+        "A file that toy can read but not run is described too; a note says why it cannot run.",
+    .positionals = {model_word()},
+    .flags = {{.name = "brief", .letter = 'b', .summary = "leave out the lists of metadata and tensors"}},
+    .refused = {},
+    .examples = {"toy describe model.gguf --brief", "toy describe model.gguf --json"},
+    .run = run,
+};
+
+}  // namespace toy::cli

@@ -1,0 +1,20 @@
+#pragma once
+
+namespace toy::cli {
+
+/// Ctrl-C ends toy with exit code 1, at once, unless a Polite object exists: then the first one only raises a flag,
+/// which the work in hand checks so that it can finish its output; the second one ends toy at once.
+void catch_interrupts();
+
+/// Whether Ctrl-C was pressed while a Polite object existed.
+bool is_interrupted();
+
+class Polite {
+ public:
+    Polite();
+    ~Polite();
+    Polite(const Polite&) = delete;
+    Polite& operator=(const Polite&) = delete;
+};
+
+}  // namespace toy::cli

@@ -1,0 +1,27 @@
+#pragma once
+#include <array>
+#include <cstddef>
+
+#include "tensor/ops.h"
+
+namespace toy {
+
+/// A linear map as GGUF stores it: weight [N, K] of any type, bias [N] or absent.
+struct Linear {
+    Tensor weight;
+    Tensor bias;
+    explicit operator bool() const { return static_cast<bool>(weight); }
+};
+
+/// x·Wᵀ + b: [T, K] -> [T, N]. With `project` the only place where a Linear is applied.
+Tensor linear(const Linear& w, Operand x);
+
+/// Several linear maps of one input, which is read once: x [T, K] -> {[T, N₁], [T, N₂], …}.
+template <size_t N>
+std::array<Tensor, N> project(Operand x, const Linear (&weights)[N]) {
+    std::array<Tensor, N> results;
+    for (size_t i = 0; i < N; ++i) results[i] = linear(weights[i], x);
+    return results;
+}
+
+}  // namespace toy

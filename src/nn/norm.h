@@ -1,0 +1,18 @@
+#pragma once
+#include "tensor/ops.h"
+
+namespace toy {
+
+/// A normalisation over the last axis with its weight [D], and bias [D] where the kind has one.
+struct Norm {
+    enum class Kind { rms, layer };
+    Kind kind = Kind::rms;
+    float eps = 0.0f;
+    Tensor weight;
+    Tensor bias;
+};
+
+/// RMS norm or layer norm; where the weight is absent, the identity.
+Tensor norm(Operand x, const Norm& n);
+
+}  // namespace toy

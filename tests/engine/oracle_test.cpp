@@ -1,0 +1,109 @@
+// toy against llama.cpp: log-probabilities and greedy texts recorded from libllama by scripts/record-oracle.sh
+// (protocol in docs/oracle.md): flash attention off, F32 cache, one thread, weights not repacked.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/mapped_file.h"
+#include "engine/inference.h"
+#include "engine/sampler.h"
+#include "support/random_model.h"
+#include "support/stories.h"
+
+namespace toy {
+namespace {
+
+using nlohmann::json;
+
+std::vector<std::string> fixtures() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(TOY_SOURCE_DIR "/tests/fixtures/oracle")) {
+        names.push_back(entry.path().stem().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+std::string fnv1a(const std::filesystem::path& path) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+    for (std::byte byte : file->bytes()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
+    return fmt::format("{:016x}", hash);
+}
+
+// The class tolerances of the largest difference of log-probabilities.
+double tolerance(const Model& model) {
+    switch (model.decoder.blk.front().attn.attn_q.weight.dtype()) {
+        case DType::F32: return 1e-4;
+        case DType::F16:
+        case DType::BF16: return 1e-2;
+        default: return 2e-2;
+    }
+}
+
+class Oracle : public testing::TestWithParam<std::string> {
+ protected:
+    const json fixture =
+        json::parse(std::ifstream(fmt::format("{}/tests/fixtures/oracle/{}.json", TOY_SOURCE_DIR, GetParam())));
+    std::filesystem::path path() const {
+        const std::string model = fixture["model"];
+        return model.find('/') == model.npos ? test::random_model(model)
+                                             : std::filesystem::path(TOY_SOURCE_DIR) / model;
+    }
+};
+
+TEST_P(Oracle, LogProbabilitiesAndGreedyTokensAreThoseOfLlamaCpp) {
+    if (!std::filesystem::exists(path()))
+        GTEST_SKIP() << "needs " << fixture["model"] << ", which is not part of this repository";
+    ASSERT_EQ(fnv1a(path()), fixture["model_fnv1a"])
+        << "the recorded model is another one: run scripts/record-oracle.sh";
+    const auto model = Model::load(path(), Device::cpu());
+    Inference inference(model, Device::cpu(),
+                        {.threads = 1,
+                         .context = fixture["context"],
+                         .cache_type = DType::F32,
+                         .flash_attention = false,
+                         .repack = false});
+    std::vector<int32_t> tokens = fixture["tokens"];
+    Piece prompt{0, 0, tokens, {}};
+    for (size_t i = 0; i < tokens.size(); ++i) prompt.outputs.push_back(static_cast<int32_t>(i));
+    const std::vector<float> rows = inference.step({&prompt, 1});
+    const auto vocabulary = static_cast<size_t>(model->spec().vocabulary);
+    const std::vector<int32_t> ids = fixture["ids"];
+    // llama.cpp ignores Mistral's window; up to it both compute the same.
+    const int64_t window = model->spec().window;
+    const size_t compared = window > 0 ? static_cast<size_t>(window) : tokens.size();
+    double largest = 0;
+    for (size_t i = 0; i < std::min(compared, tokens.size()); ++i) {
+        const auto row = std::span(rows).subspan(i * vocabulary, vocabulary);
+        const double total = log_sum_exp(row);
+        for (size_t k = 0; k < ids.size(); ++k) {
+            const double ours = row[static_cast<size_t>(ids[k])] - total;
+            largest = std::max(largest, std::abs(ours - fixture["positions"][i]["log_probs"][k].get<double>()));
+        }
+    }
+    RecordProperty("largest_difference", fmt::format("{:.2e}", largest));
+    EXPECT_LT(largest, tolerance(*model));
+
+    std::vector<int32_t> written;
+    Sampler sampler({}, model->spec().vocabulary);
+    int32_t next = sampler.choose(std::span(rows).last(vocabulary));
+    for (size_t i = 0; i < fixture["greedy"].size(); ++i) {
+        written.push_back(next);
+        const Piece piece{0, static_cast<int64_t>(tokens.size() + i), {&next, 1}, {0}};
+        next = sampler.choose(inference.step({&piece, 1}));
+    }
+    EXPECT_EQ(written, fixture["greedy"].get<std::vector<int32_t>>());
+}
+
+INSTANTIATE_TEST_SUITE_P(LlamaCpp, Oracle, testing::ValuesIn(fixtures()), [](const auto& test) {
+    std::string name = test.param;
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+}  // namespace
+}  // namespace toy
