@@ -139,15 +139,10 @@ Vocabulary::Span Vocabulary::append_piece(int32_t id, Spelling spelling) {
     const auto at = static_cast<uint32_t>(arena_.size());
     const auto appended = [&] { return Span{at, static_cast<uint32_t>(arena_.size()) - at}; };
     switch (types_[id]) {
-        case TokenType::user_defined:
-            return as_is;
-        case TokenType::byte:
-            arena_ += static_cast<char>(*named_byte(text(id)));
-            return appended();
-        case TokenType::normal:
-            break;
-        default:
-            return {0, 0};
+        case TokenType::user_defined: return as_is;
+        case TokenType::byte: arena_ += static_cast<char>(*named_byte(text(id))); return appended();
+        case TokenType::normal: break;
+        default: return {0, 0};
     }
     const std::string_view spelled = text(id);
     if (spelling == Spelling::letters) {

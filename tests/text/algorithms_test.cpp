@@ -84,6 +84,25 @@ TEST(SentencePiece, JoinsTheHighestScoreFirst) {
     }
 }
 
+TEST(SentencePiece, JoinsAcrossSpacesWhereATokenDoes) {
+    // Texts are taken word by word; not so where a token holds a space inside, as Gemma's "> </" does.
+    Metadata metadata = small_llama();
+    Strings tokens = strings(metadata, "tokens");
+    for (const char* more : {"i\u2581", "i\u2581h"}) tokens.push_back(more);
+    Ids types = {2, 3, 3};
+    types.resize(259, 6);
+    types.resize(tokens.size(), 1);
+    std::vector<float> scores(tokens.size(), -1.f);
+    scores[268] = scores[269] = 5.f;
+    set(metadata, "tokens", tokens);
+    set(metadata, "token_type", types);
+    set(metadata, "scores", scores);
+    const auto tokenizer = Tokenizer::from_metadata(metadata);
+    const Ids ids = tokenizer->encode("i hi", {.add_special = false});
+    EXPECT_EQ(ids, (Ids{*tokenizer->find("\u2581"), 269, *tokenizer->find("i")}));
+    EXPECT_EQ(tokenizer->decode(ids), "i hi");
+}
+
 TEST(SentencePiece, UnknownCharactersAreBytesOrOneUnknownToken) {
     Metadata metadata = small_llama();
     const auto tokenizer = Tokenizer::from_metadata(metadata);

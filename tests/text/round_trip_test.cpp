@@ -27,27 +27,13 @@ std::string random_text(std::mt19937& random, size_t characters) {
     const auto below = [&](uint32_t bound) { return static_cast<uint32_t>(random()) % bound; };
     for (size_t i = 0; i < characters; ++i) {
         switch (below(8)) {
-            case 0:
-                utf8::append(text, below(0x80));
-                break;
-            case 1:
-                utf8::append(text, below(0x800));
-                break;
-            case 2:
-                utf8::append(text, below(0xD800));
-                break;
-            case 3:
-                utf8::append(text, 0xE000 + below(0x102000));
-                break;
-            case 4:
-                text += ' ';
-                break;
-            case 5:
-                text += '\n';
-                break;
-            default:
-                utf8::append(text, 'a' + below(26));
-                break;
+            case 0: utf8::append(text, below(0x80)); break;
+            case 1: utf8::append(text, below(0x800)); break;
+            case 2: utf8::append(text, below(0xD800)); break;
+            case 3: utf8::append(text, 0xE000 + below(0x102000)); break;
+            case 4: text += ' '; break;
+            case 5: text += '\n'; break;
+            default: utf8::append(text, 'a' + below(26)); break;
         }
     }
     return text;

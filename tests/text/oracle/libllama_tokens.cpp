@@ -1,7 +1,8 @@
-// What libllama makes of texts: an oracle for the tokenizer tests, in a program of its own (record.py builds and runs it).
+// What libllama makes of texts: an oracle for the tokenizer tests, in a program of its own (record.py builds and runs
+// it).
 //   libllama_tokens vocabulary.gguf texts.json > answer.json
-// texts.json: a list of strings. The answer: ids of each text, without and with control tokens parsed; the special tokens;
-// and the pieces of all tokens.
+// texts.json: a list of strings. The answer: ids of each text, without and with control tokens parsed; the special
+// tokens; and the pieces of all tokens.
 #include <llama.h>
 
 #include <cstdio>
@@ -15,12 +16,12 @@ using nlohmann::json;
 
 static std::vector<llama_token> tokenize(const llama_vocab* vocab, const std::string& text, bool add, bool parse) {
     std::vector<llama_token> ids(text.size() + 16);
-    int n = llama_tokenize(vocab, text.data(), static_cast<int>(text.size()), ids.data(), static_cast<int>(ids.size()), add,
-                           parse);
+    int n = llama_tokenize(vocab, text.data(), static_cast<int>(text.size()), ids.data(), static_cast<int>(ids.size()),
+                           add, parse);
     if (n < 0) {
         ids.resize(-n);
-        n = llama_tokenize(vocab, text.data(), static_cast<int>(text.size()), ids.data(), static_cast<int>(ids.size()), add,
-                           parse);
+        n = llama_tokenize(vocab, text.data(), static_cast<int>(text.size()), ids.data(), static_cast<int>(ids.size()),
+                           add, parse);
     }
     ids.resize(n);
     return ids;
@@ -35,9 +36,11 @@ static std::string piece(const llama_vocab* vocab, llama_token id) {
 
 int main(int argc, char** argv) {
     if (argc != 3) return 2;
-    llama_log_set([](ggml_log_level level, const char* text, void*) {
-        if (level >= GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
-    }, nullptr);
+    llama_log_set(
+        [](ggml_log_level level, const char* text, void*) {
+            if (level >= GGML_LOG_LEVEL_ERROR) std::fputs(text, stderr);
+        },
+        nullptr);
     llama_backend_init();
     llama_model_params params = llama_model_default_params();
     params.vocab_only = true;
@@ -52,9 +55,9 @@ int main(int argc, char** argv) {
         answer["special"].push_back(tokenize(vocab, text, false, true));
     }
     answer["framed"] = tokenize(vocab, "a", true, false);
-    answer["roles"] = {{"bos", llama_vocab_bos(vocab)}, {"eos", llama_vocab_eos(vocab)}, {"eot", llama_vocab_eot(vocab)},
-                       {"separator", llama_vocab_sep(vocab)}, {"padding", llama_vocab_pad(vocab)},
-                       {"mask", llama_vocab_mask(vocab)}};
+    answer["roles"] = {{"bos", llama_vocab_bos(vocab)},     {"eos", llama_vocab_eos(vocab)},
+                       {"eot", llama_vocab_eot(vocab)},     {"separator", llama_vocab_sep(vocab)},
+                       {"padding", llama_vocab_pad(vocab)}, {"mask", llama_vocab_mask(vocab)}};
     for (llama_token id = 0; id < llama_vocab_n_tokens(vocab); ++id) {
         if (llama_vocab_is_eog(vocab, id)) answer["end_of_generation"].push_back(id);
         json bytes = json::array();
