@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 
 #include "cli/numbers.h"
@@ -79,6 +80,13 @@ const Flag& declared(const Command& command, std::string_view name) {
     return *flag;
 }
 
+// A number that the parser has let pass, or a fallback of ours.
+template <class Number>
+Number checked(std::optional<Number> number, std::string_view flag) {
+    if (!number) throw std::logic_error(fmt::format("--{} has no number", flag));
+    return *number;
+}
+
 bool is_flag_of(const Command& command, std::string_view word) {
     return word.size() > 2 && word.starts_with("--") && find_flag(command, word.substr(2)) != nullptr;
 }
@@ -108,14 +116,14 @@ void Arguments::read_long(Words words, size_t& at) {
     const std::string_view word = words[at].substr(2);
     const size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
-    if (const Flag* negated = find_negated(command_, name); negated != nullptr && equals == word.npos) {
+    if (const Flag* negated = find_negated(command_, name); negated != nullptr && equals == std::string_view::npos) {
         return set(*negated, "off");
     }
     const Flag* flag = find_flag(command_, name);
     if (flag == nullptr) refuse_unknown(name);
-    if (flag->name == "help" && equals == word.npos) {
+    if (flag->name == "help" && equals == std::string_view::npos) {
         wants_help_ = true;
-    } else if (equals != word.npos) {
+    } else if (equals != std::string_view::npos) {
         if (!takes_value(*flag)) bad_input("--{} takes no value", flag->name);
         set(*flag, word.substr(equals + 1));
     } else {
@@ -212,8 +220,8 @@ std::string Arguments::text(std::string_view flag) const {
     return found != values_.end() ? found->second.front() : std::string(declared(command_, flag).fallback);
 }
 
-int64_t Arguments::integer(std::string_view flag) const { return to_integer(text(flag)).value(); }
-double Arguments::real(std::string_view flag) const { return to_real(text(flag)).value(); }
+int64_t Arguments::integer(std::string_view flag) const { return checked(to_integer(text(flag)), flag); }
+double Arguments::real(std::string_view flag) const { return checked(to_real(text(flag)), flag); }
 
 std::vector<std::string> Arguments::texts(std::string_view flag) const {
     const auto found = values_.find(flag);
@@ -227,7 +235,7 @@ std::vector<std::string> Arguments::texts(std::string_view flag) const {
 
 std::vector<int64_t> Arguments::integers(std::string_view flag) const {
     std::vector<int64_t> all;
-    for (const std::string& part : texts(flag)) all.push_back(to_integer(part).value());
+    for (const std::string& part : texts(flag)) all.push_back(checked(to_integer(part), flag));
     return all;
 }
 

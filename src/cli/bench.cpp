@@ -72,7 +72,7 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
                 for (const std::string& repack : arguments.texts("repack")) {
                     for (int64_t chunk : arguments.integers("chunk")) {
                         settings.push_back({{.threads = static_cast<int>(threads),
-                                             .cache_type = dtype_from_name(type).value(),
+                                             .cache_type = cache_type_of(type),
                                              .flash_attention = is_on(flash),
                                              .repack = is_on(repack),
                                              .chunk = chunk}});

@@ -30,11 +30,9 @@ constexpr std::array<int64_t, 5> k_contexts = {512, 2048, 8192, 32768, 131072};
 /// A file with what could be made of it; `notes` says what could not.
 struct Described {
     std::shared_ptr<const Model> model;  ///< null where toy cannot run it
-    std::optional<Gguf> bare;            ///< the file in that case
+    std::shared_ptr<const Gguf> file;
     std::shared_ptr<const Tokenizer> tokenizer;
     std::vector<std::string> notes;
-
-    const Gguf& file() const { return model ? model->file : *bare; }
 };
 
 void note_copies(Described& described) {
@@ -50,13 +48,14 @@ Described open(const std::filesystem::path& path) {
     Described described;
     try {
         described.model = Model::load(path, Device::cpu());
+        described.file = {described.model, &described.model->file};
         note_copies(described);
     } catch (const Error& error) {
-        described.bare = Gguf::open(path);  // throws where the file itself is bad
+        described.file = std::make_shared<Gguf>(Gguf::open(path));  // throws where the file itself is bad
         described.notes.push_back(fmt::format("toy cannot run this file: {}", error.what()));
     }
     try {
-        const Metadata& metadata = described.file().metadata();
+        const Metadata& metadata = described.file->metadata();
         if (Tokenizer::is_present(metadata)) {
             described.tokenizer = Tokenizer::from_metadata(metadata);
         } else {
@@ -140,8 +139,10 @@ std::string memory_table(const Described& described) {
 std::string tokenizer_line(const Tokenizer& tokenizer) {
     std::string line = fmt::format("{}, {} tokens", tokenizer.kind(), grouped(tokenizer.size()));
     if (!tokenizer.pre().empty()) line += fmt::format(", pre-tokenizer {}", tokenizer.pre());
-    if (tokenizer.bos()) line += fmt::format(", BOS {}{}", *tokenizer.bos(), tokenizer.add_bos() ? "" : " (not added)");
-    if (tokenizer.eos()) line += fmt::format(", EOS {}", *tokenizer.eos());
+    if (const auto bos = tokenizer.bos()) {
+        line += fmt::format(", BOS {}{}", *bos, tokenizer.add_bos() ? "" : " (not added)");
+    }
+    if (const auto eos = tokenizer.eos()) line += fmt::format(", EOS {}", *eos);
     return line;
 }
 
@@ -157,7 +158,7 @@ void add_architecture(TextTable& table, const Spec& s) {
 }
 
 std::string summary(const Described& described) {
-    const Gguf& file = described.file();
+    const Gguf& file = *described.file;
     TextTable table({TextTable::Side::left, TextTable::Side::left});
     table.add({"file", fmt::format("{}, {}, GGUF version {}", shown_name(file.path().string()),
                                    human_bytes(file_bytes(file)), file.version())});
@@ -212,8 +213,9 @@ Json memory_json(const Spec& spec) {
 Json tokenizer_json(const Tokenizer& tokenizer) {
     Json json = {{"kind", tokenizer.kind()}, {"tokens", tokenizer.size()}};
     if (!tokenizer.pre().empty()) json["pre"] = tokenizer.pre();
-    json["bos"] = tokenizer.bos() ? Json(*tokenizer.bos()) : Json();
-    json["eos"] = tokenizer.eos() ? Json(*tokenizer.eos()) : Json();
+    const auto id = [](std::optional<int32_t> token) { return token ? Json(*token) : Json(); };
+    json["bos"] = id(tokenizer.bos());
+    json["eos"] = id(tokenizer.eos());
     json["add_bos"] = tokenizer.add_bos();
     json["add_eos"] = tokenizer.add_eos();
     json["end_of_generation"] = tokenizer.end_of_generation();
@@ -221,7 +223,7 @@ Json tokenizer_json(const Tokenizer& tokenizer) {
 }
 
 Json report(const Described& described) {
-    const Gguf& file = described.file();
+    const Gguf& file = *described.file;
     Json json = {{"format", "toy/describe-v1"}, {"path", file.path().string()}, {"family", family_of(file)}};
     json["n_params"] = parameter_count(file);
     json["size_b"] = file_bytes(file);
@@ -256,7 +258,7 @@ int run(const Arguments& arguments) {
     if (arguments.on("json")) {
         print_json(report(described));
     } else {
-        print(summary(described) + (arguments.on("brief") ? "" : lists(described.file())));
+        print(summary(described) + (arguments.on("brief") ? "" : lists(*described.file)));
     }
     return k_ok;
 }

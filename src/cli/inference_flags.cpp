@@ -53,11 +53,16 @@ std::vector<Flag> inference_flags(bool as_lists) {
 Inference::Options read_inference(const Arguments& arguments) {
     Inference::Options options;
     if (arguments.given("threads")) options.threads = static_cast<int>(arguments.integer("threads"));
-    options.cache_type = dtype_from_name(arguments.text("kv-type")).value();
+    options.cache_type = cache_type_of(arguments.text("kv-type"));
     options.flash_attention = arguments.on("flash-attention");
     options.repack = arguments.on("repack");
     options.chunk = arguments.integer("chunk");
     return options;
+}
+
+DType cache_type_of(std::string_view name) {
+    if (const std::optional<DType> type = dtype_from_name(name)) return *type;
+    bad_input("'{}' is no type", name);
 }
 
 std::filesystem::path find_model(const std::string& argument) {

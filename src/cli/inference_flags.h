@@ -14,6 +14,9 @@ std::vector<Flag> inference_flags(bool as_lists);
 /// What the flags say, with the context left open. Throws Error{bad_input}.
 Inference::Options read_inference(const Arguments& arguments);
 
+/// The type of that name, one of --kv-type.
+DType cache_type_of(std::string_view name);
+
 /// The file that a command's <model> means: a path, or the name of a model that `toy list` shows. Throws
 /// Error{bad_input}.
 std::filesystem::path find_model(const std::string& argument);

@@ -65,9 +65,9 @@ NameParts parts_of(const std::string& name) {
     constexpr std::string_view k_block = "blk.";
     if (!name.starts_with(k_block)) return {name, "", -1};
     const size_t end = name.find('.', k_block.size());
-    const std::string digits = name.substr(k_block.size(), end == name.npos ? 0 : end - k_block.size());
+    const std::string digits = name.substr(k_block.size(), end == std::string_view::npos ? 0 : end - k_block.size());
     const bool is_number = !digits.empty() && digits.size() <= k_most_layer_digits &&
-                           digits.find_first_not_of("0123456789") == digits.npos;
+                           digits.find_first_not_of("0123456789") == std::string_view::npos;
     if (!is_number) return {name, "", -1};
     return {std::string(k_block), name.substr(end), std::stoi(digits)};
 }

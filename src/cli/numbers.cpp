@@ -47,7 +47,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
     while (true) {
         const size_t end = text.find(separator);
         parts.push_back(text.substr(0, end));
-        if (end == text.npos) return parts;
+        if (end == std::string_view::npos) return parts;
         text.remove_prefix(end + 1);
     }
 }
@@ -55,11 +55,11 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 std::vector<int32_t> parse_ids(std::string_view text) {
     constexpr std::string_view k_separators = " \t\r\n,";
     const size_t begin = text.find_first_not_of(k_separators);
-    if (begin != text.npos && text.substr(begin).starts_with("ids:")) text.remove_prefix(begin + 4);
+    if (begin != std::string_view::npos && text.substr(begin).starts_with("ids:")) text.remove_prefix(begin + 4);
     std::vector<int32_t> ids;
     while (true) {
         const size_t start = text.find_first_not_of(k_separators);
-        if (start == text.npos) return ids;
+        if (start == std::string_view::npos) return ids;
         text.remove_prefix(start);
         const std::string_view word = text.substr(0, text.find_first_of(k_separators));
         const std::optional<int64_t> id = to_integer(word);

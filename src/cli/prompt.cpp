@@ -38,7 +38,7 @@ std::string without_last_line_break(std::string text) {
 
 bool has_escape(std::string_view text) {
     for (std::string_view escape : {"\\n", "\\t", "\\r", "\\\"", "\\\\"}) {
-        if (text.find(escape) != text.npos) return true;
+        if (text.find(escape) != std::string_view::npos) return true;
     }
     return false;
 }
@@ -174,7 +174,7 @@ std::vector<std::string> read_stops(const Arguments& arguments) {
 
 std::vector<int32_t> encode_prompt(const Tokenizer& tokenizer, const std::string& text, bool parse_special) {
     if (text.empty()) {
-        if (tokenizer.bos()) return {*tokenizer.bos()};
+        if (const auto bos = tokenizer.bos()) return {*bos};
         bad_input("the prompt is empty, and this model has no beginning-of-text token (BOS) to start from");
     }
     std::vector<int32_t> ids = tokenizer.encode(text, {.add_special = true, .parse_special = parse_special});

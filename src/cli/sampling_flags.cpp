@@ -17,7 +17,8 @@ constexpr double k_largest = 1e6;
 void read_bias(const std::string& text, std::map<int32_t, float>& biases) {
     const size_t equals = text.find('=');
     const std::string_view id_text = std::string_view(text).substr(0, equals);
-    const std::string_view bias_text = equals == text.npos ? "" : std::string_view(text).substr(equals + 1);
+    const std::string_view bias_text =
+        equals == std::string_view::npos ? "" : std::string_view(text).substr(equals + 1);
     const std::optional<int64_t> id = to_integer(id_text);
     const std::optional<double> bias =
         bias_text == "-inf" ? -std::numeric_limits<double>::infinity() : to_real(bias_text);

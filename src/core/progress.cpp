@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 namespace toy {
 namespace {
@@ -17,7 +18,7 @@ constexpr int k_widest_bar = 30;
 constexpr std::string_view k_wipe = "\r\x1b[K";
 
 std::string clock(double seconds) {
-    const auto whole = static_cast<int64_t>(std::clamp(seconds, 0.0, 359999.0) + 0.5);
+    const auto whole = std::llround(std::clamp(seconds, 0.0, 359999.0));
     if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
     return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
