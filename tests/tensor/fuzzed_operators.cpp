@@ -338,10 +338,11 @@ Tensor fuzz_custom(Draw& d) {
     const Dims dims = any_dims(d);
     const Tensor x = d.f32(dims), y = d.f32(dims);
     const auto add = [](const CustomCall& call) {
-        for (int64_t i = call.ith;
-             i < call.out.layout.elements() && call.in[0].layout.is_contiguous() && call.in[1].layout.is_contiguous() &&
-             call.in[1].layout.elements() == call.out.layout.elements();
-             i += call.nth) {
+        const Layout& out = call.out.layout;
+        for (const CustomCall::Array& in : call.in) {
+            if (in.layout.type != DType::F32 || !in.layout.is_contiguous() || !in.layout.same_shape(out)) return;
+        }
+        for (int64_t i = call.ith; i < out.elements(); i += call.nth) {
             static_cast<float*>(call.out.data)[i] =
                 static_cast<const float*>(call.in[0].data)[i] + static_cast<const float*>(call.in[1].data)[i];
         }

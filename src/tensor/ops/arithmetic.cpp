@@ -125,6 +125,7 @@ Tensor operator*(Operand x, float s) { return s == 1.0f ? x.tensor : record(Scal
 Tensor scale_bias(Operand x, float s, float b) { return record(ScaleBias(s, b), {x.tensor}, x.where); }
 
 Tensor softcap(Operand x, float c) {
+    if (!(c >= 0.0f) || !std::isfinite(c)) bad_input("a soft-cap cannot be {}", c);
     if (c == 0.0f) return x.tensor;
     const Tensor inner = record(ScaleBias(1.0f / c, 0.0f), {x.tensor}, x.where);
     return record(ScaleBias(c, 0.0f), {unary({inner, x.where}, "tanh", ggml_tanh)}, x.where);

@@ -1,11 +1,19 @@
 #include <ggml.h>
 
+#include <cmath>
+
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 #include "tensor/ops/rope_check.h"
 
 namespace toy {
 namespace {
+
+void require_numbers(float scale, float max_bias, float softcap = 0.0f) {
+    if (!std::isfinite(scale)) bad_input("the scale is {}", scale);
+    if (!(max_bias >= 0.0f) || !std::isfinite(max_bias)) bad_input("ALiBi's bias is {}", max_bias);
+    if (!(softcap >= 0.0f) || !std::isfinite(softcap)) bad_input("the soft-cap is {}", softcap);
+}
 
 struct Softmax : Op {
     float scale, max_bias;
@@ -16,6 +24,7 @@ struct Softmax : Op {
         const Layout& x = in[0];
         require_type(x, DType::F32, "x");
         require_packed(x, "x");
+        require_numbers(scale, max_bias);
         if (absent(in[1])) {
             if (max_bias > 0.0f) bad_input("ALiBi needs a mask");
             return packed_like(x, DType::F32);
@@ -76,6 +85,7 @@ struct FlashAttention : Op {
     Layout infer(std::span<const Layout> in) const override {
         const Layout &q = in[0], &k = in[1], &v = in[2], &mask = in[3];
         require_type(q, DType::F32, "q");
+        require_numbers(scale, max_bias, softcap);
         for (const Layout& part : {q, k, v}) require_packed_rows(part, "q, k or v");
         for (const Layout& part : {k, v}) {
             const bool usable = part.type == DType::F32 || part.type == DType::F16 || part.type == DType::BF16 ||

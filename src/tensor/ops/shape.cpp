@@ -64,9 +64,13 @@ struct View : Op {
                        : extend(end, static_cast<uint64_t>(ne[0] / block), nb[0]);
         bool inside = fits;
         for (size_t i = 1; i < 4; ++i) inside = inside && extend(end, static_cast<uint64_t>(ne[i] - 1), nb[i]);
+        // Rows that overlap in part, which ggml's matrix product does not take.
+        const size_t row = row_bytes(x.type, ne[0]);
+        for (size_t i = 1; i < 4; ++i) inside = inside && (nb[0] != size || ne[i] == 1 || nb[i] >= row);
         // ggml compares the size that the view would have if it were packed, so rows that overlap need as much room.
         inside = inside && end <= x.bytes() && packed_ne(x.type, rank, ne).bytes() <= x.bytes() - offset;
-        if (!inside) bad_input("a view of shape {} reaches beyond {}", describe_shape(view), x.describe());
+        if (!inside)
+            bad_input("a view of shape {} overlaps itself or reaches beyond {}", describe_shape(view), x.describe());
         return with_plain_strides(view);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
