@@ -1,7 +1,7 @@
 # ggml, the tensor engine, from the first of three places: an installed CMake package of the pinned version,
 # the tree named by -DTOY_GGML_SOURCE=, or the tree that scripts/bootstrap.sh unpacked into build/.
 set(TOY_GGML_VERSION 0.25.1)
-option(TOY_OPENMP "ggml computes on OpenMP's threads instead of its own" ON)
+option(TOY_OPENMP "ggml computes on OpenMP's threads instead of its own" OFF)
 set(TOY_GGML_SOURCE "" CACHE PATH "A ggml source tree (the folder with ggml's CMakeLists.txt)")
 
 find_package(ggml ${TOY_GGML_VERSION} EXACT CONFIG QUIET)
