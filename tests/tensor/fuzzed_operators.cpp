@@ -358,9 +358,8 @@ Tensor norm_with_weight(Draw& d, bool has_bias) {
     return has_bias ? layer_norm(x, weight, bias, d.number(0, 1e-3f)) : rms_norm(x, weight, d.number(0, 1e-3f));
 }
 
-}  // namespace
-
-const std::vector<Fuzzed>& fuzzed_operators() {
+// Of arithmetic, norms, products and attention.
+const std::vector<Fuzzed>& mathematics() {
     static const std::vector<Fuzzed> all = {
         {"add", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x + y; }); }},
         {"sub", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x - y; }); }},
@@ -393,6 +392,13 @@ const std::vector<Fuzzed>& fuzzed_operators() {
         {"causal_mask", [](Draw& d) { return causal_mask(d.f32(any_dims(d)), d.integer(0, 4)); }},
         {"rope", [](Draw& d) { return fuzz_rope(d, rope); }},
         {"flash_attention", fuzz_flash_attention},
+    };
+    return all;
+}
+
+// Of shapes, rows, sums, convolutions, gradients, and the custom node.
+const std::vector<Fuzzed>& rearrangements() {
+    static const std::vector<Fuzzed> all = {
         {"reshape", fuzz_reshape},
         {"heads", fuzz_heads},
         {"merge_heads",
@@ -442,6 +448,17 @@ const std::vector<Fuzzed>& fuzzed_operators() {
         {"sgd_step", fuzz_sgd},
         {"custom", fuzz_custom},
     };
+    return all;
+}
+
+}  // namespace
+
+const std::vector<Fuzzed>& fuzzed_operators() {
+    static const std::vector<Fuzzed> all = [] {
+        std::vector<Fuzzed> joined = mathematics();
+        joined.insert(joined.end(), rearrangements().begin(), rearrangements().end());
+        return joined;
+    }();
     return all;
 }
 
