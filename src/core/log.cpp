@@ -20,14 +20,10 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum to_spdlog(Level level) {
     switch (level) {
-        case Level::error:
-            return spdlog::level::err;
-        case Level::warning:
-            return spdlog::level::warn;
-        case Level::info:
-            return spdlog::level::info;
-        case Level::debug:
-            return spdlog::level::debug;
+        case Level::error: return spdlog::level::err;
+        case Level::warning: return spdlog::level::warn;
+        case Level::info: return spdlog::level::info;
+        case Level::debug: return spdlog::level::debug;
     }
     return spdlog::level::off;
 }
