@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace toy::log {
+namespace toy::logging {
 namespace {
 
 spdlog::logger& logger() {
@@ -33,4 +33,4 @@ spdlog::level::level_enum to_spdlog(Level level) {
 void set_level(Level level) { logger().set_level(to_spdlog(level)); }
 void write(Level level, std::string_view message) { logger().log(to_spdlog(level), message); }
 
-}  // namespace toy::log
+}  // namespace toy::logging
