@@ -95,7 +95,10 @@ TEST(Generator, ThreadsAndFlashAttentionChangeNothingVisible) {
     const Request r = request(40, 5, 20);
     const Result reference = alone("f32-d32-g1", k_f32, r);
     expect_close(alone("f32-d32-g1", with(k_f32, [](auto& o) { o.threads = 1; }), r), reference, k_class_tolerance);
-    expect_close(alone("f32-d32-g1", with(k_f32, [](auto& o) { o.threads = 3; }), r), reference, k_class_tolerance);
+    // More threads than cores wait for each other at every node: a short one.
+    const Request brief = request(6, 5, 2);
+    expect_close(alone("f32-d32-g1", with(k_f32, [](auto& o) { o.threads = 3; }), brief),
+                 alone("f32-d32-g1", k_f32, brief), k_class_tolerance);
     expect_close(alone("f32-d32-g1", with(k_f32, [](auto& o) { o.flash_attention = false; }), r), reference,
                  k_class_tolerance);
 }
