@@ -358,10 +358,8 @@ Tensor norm_with_weight(Draw& d, bool has_bias) {
     return has_bias ? layer_norm(x, weight, bias, d.number(0, 1e-3f)) : rms_norm(x, weight, d.number(0, 1e-3f));
 }
 
-}  // namespace
-
-const std::vector<Fuzzed>& fuzzed_operators() {
-    static const std::vector<Fuzzed> all = {
+std::vector<Fuzzed> elementwise_and_products() {
+    return {
         {"add", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x + y; }); }},
         {"sub", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x - y; }); }},
         {"mul", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x * y; }); }},
@@ -393,6 +391,11 @@ const std::vector<Fuzzed>& fuzzed_operators() {
         {"causal_mask", [](Draw& d) { return causal_mask(d.f32(any_dims(d)), d.integer(0, 4)); }},
         {"rope", [](Draw& d) { return fuzz_rope(d, rope); }},
         {"flash_attention", fuzz_flash_attention},
+    };
+}
+
+std::vector<Fuzzed> rows_shapes_and_gradients() {
+    return {
         {"reshape", fuzz_reshape},
         {"heads", fuzz_heads},
         {"merge_heads",
@@ -442,6 +445,16 @@ const std::vector<Fuzzed>& fuzzed_operators() {
         {"sgd_step", fuzz_sgd},
         {"custom", fuzz_custom},
     };
+}
+
+}  // namespace
+
+const std::vector<Fuzzed>& fuzzed_operators() {
+    static const std::vector<Fuzzed> all = [] {
+        std::vector<Fuzzed> joined = elementwise_and_products();
+        for (const Fuzzed& one : rows_shapes_and_gradients()) joined.push_back(one);
+        return joined;
+    }();
     return all;
 }
 
