@@ -37,7 +37,7 @@ void print_json(const nlohmann::ordered_json& value) {
 
 void print_error(std::string_view text) { write_all(STDERR_FILENO, text); }
 
-void print_warning(std::string_view sentence) { log::write(log::Level::warning, sentence); }
+void print_warning(std::string_view sentence) { logging::write(logging::Level::warning, sentence); }
 
 bool is_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace toy::log {
+namespace toy::logging {
 namespace {
 
 spdlog::logger& logger() {
@@ -20,14 +20,10 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum to_spdlog(Level level) {
     switch (level) {
-        case Level::error:
-            return spdlog::level::err;
-        case Level::warning:
-            return spdlog::level::warn;
-        case Level::info:
-            return spdlog::level::info;
-        case Level::debug:
-            return spdlog::level::debug;
+        case Level::error: return spdlog::level::err;
+        case Level::warning: return spdlog::level::warn;
+        case Level::info: return spdlog::level::info;
+        case Level::debug: return spdlog::level::debug;
     }
     return spdlog::level::off;
 }
@@ -37,4 +33,4 @@ spdlog::level::level_enum to_spdlog(Level level) {
 void set_level(Level level) { logger().set_level(to_spdlog(level)); }
 void write(Level level, std::string_view message) { logger().log(to_spdlog(level), message); }
 
-}  // namespace toy::log
+}  // namespace toy::logging

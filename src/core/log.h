@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-namespace toy::log {
+namespace toy::logging {
 
 enum class Level { error, warning, info, debug };
 
@@ -23,4 +23,4 @@ void info(fmt::format_string<Args...> format, Args&&... args) {
     write(Level::info, fmt::format(format, std::forward<Args>(args)...));
 }
 
-}  // namespace toy::log
+}  // namespace toy::logging

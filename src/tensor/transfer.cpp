@@ -52,9 +52,9 @@ Leaf leaf_of(Tensor tensor) {
 }
 
 ggml_tensor* writable(Tensor tensor, const Leaf& leaf) {
+    if (leaf.read_only) bad_input("{} lies in a mapped file and cannot be written", label(tensor));
     ggml_tensor* storage = stored(tensor);
     if (!leaf.is_one) failure("{} is computed: only inputs and parameters can be written", label(tensor));
-    if (leaf.read_only) bad_input("{} lies in a mapped file and cannot be written", label(tensor));
     if (!tensor.layout().is_contiguous()) failure("{} is not packed: write to the tensor that it views", label(tensor));
     return storage;
 }

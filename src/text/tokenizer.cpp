@@ -39,7 +39,7 @@ const PreTokenizer& read_pretokenizer(const Metadata& metadata, std::string_view
     if (kind == "gemma4") return *find_pretokenizer("gemma4");
     const std::string* name = metadata.find_string(pre_key);
     if (name == nullptr || name->empty()) {
-        log::warn("{}: key '{}' is missing: text is split as 'default', which may not be how the model was trained",
+        logging::warn("{}: key '{}' is missing: text is split as 'default', which may not be how the model was trained",
                   metadata.origin(), pre_key);
         return *find_pretokenizer("default");
     }

@@ -358,8 +358,9 @@ Tensor norm_with_weight(Draw& d, bool has_bias) {
     return has_bias ? layer_norm(x, weight, bias, d.number(0, 1e-3f)) : rms_norm(x, weight, d.number(0, 1e-3f));
 }
 
-std::vector<Fuzzed> elementwise_and_products() {
-    return {
+// Of arithmetic, norms, products and attention.
+const std::vector<Fuzzed>& mathematics() {
+    static const std::vector<Fuzzed> all = {
         {"add", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x + y; }); }},
         {"sub", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x - y; }); }},
         {"mul", [](Draw& d) { return binary(d, [](Operand x, Tensor y) { return x * y; }); }},
@@ -392,10 +393,12 @@ std::vector<Fuzzed> elementwise_and_products() {
         {"rope", [](Draw& d) { return fuzz_rope(d, rope); }},
         {"flash_attention", fuzz_flash_attention},
     };
+    return all;
 }
 
-std::vector<Fuzzed> rows_shapes_and_gradients() {
-    return {
+// Of shapes, rows, sums, convolutions, gradients, and the custom node.
+const std::vector<Fuzzed>& rearrangements() {
+    static const std::vector<Fuzzed> all = {
         {"reshape", fuzz_reshape},
         {"heads", fuzz_heads},
         {"merge_heads",
@@ -445,14 +448,15 @@ std::vector<Fuzzed> rows_shapes_and_gradients() {
         {"sgd_step", fuzz_sgd},
         {"custom", fuzz_custom},
     };
+    return all;
 }
 
 }  // namespace
 
 const std::vector<Fuzzed>& fuzzed_operators() {
     static const std::vector<Fuzzed> all = [] {
-        std::vector<Fuzzed> joined = elementwise_and_products();
-        for (const Fuzzed& one : rows_shapes_and_gradients()) joined.push_back(one);
+        std::vector<Fuzzed> joined = mathematics();
+        joined.insert(joined.end(), rearrangements().begin(), rearrangements().end());
         return joined;
     }();
     return all;

@@ -32,7 +32,7 @@ void warn_once(const std::string& text) {
     static std::mutex mutex;
     static std::set<std::string> said;
     const std::scoped_lock lock(mutex);
-    if (said.insert(text).second) log::warn("{}", text);
+    if (said.insert(text).second) logging::warn("{}", text);
 }
 
 // The older library's quiet fallback, with a warning: an absent device means the CPU.

@@ -96,7 +96,7 @@ constexpr int k_beyond_scratch = -2;
 
 void warn_once(const std::string& text) {
     static std::atomic<bool> has_warned{false};
-    if (!has_warned.exchange(true)) log::warn("{}", text);
+    if (!has_warned.exchange(true)) logging::warn("{}", text);
 }
 
 template <class Body>

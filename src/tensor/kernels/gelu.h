@@ -3,7 +3,8 @@
 struct ggml_tensor;
 
 /// Custom CPU nodes for GELU, exact where ggml's go through a table of float16 values (3e-4 relative error, and a
-/// staircase under finite differences). Operands and results are packed f32 of one shape.
+/// staircase under finite differences). Operands are f32 with their rows at one distance; results are packed and of the
+/// same shape.
 namespace toy::kernels {
 
 void gelu_node(ggml_tensor* out, int ith, int nth, void* unused);

@@ -75,7 +75,7 @@ struct Gelu : Op {
     std::string_view name() const override { return is_erf ? "gelu_erf" : "gelu"; }
     Layout infer(std::span<const Layout> in) const override {
         require_type(in[0], DType::F32, "the operand");
-        require_packed(in[0], "the operand");
+        require_even_rows(in[0], "the operand");
         return packed_like(in[0], DType::F32);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
