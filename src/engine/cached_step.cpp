@@ -138,11 +138,11 @@ std::vector<float> CachedStep::run(std::span<const Piece> pieces, Runner& runner
 }
 
 void CachedStep::write_tokens(std::span<const Piece> pieces) {
-    // Padding computes token 0 at position 0 and writes to the spare row; nothing reads it.
+    // Padding computes token 0 at position 0 and writes to spare rows; nothing reads them.
     const auto rows = static_cast<size_t>(shape_.sequences * shape_.tokens);
     id_values_.assign(rows, 0);
     position_values_.assign(rows, 0);
-    row_values_.assign(rows, cache_.spare_row());
+    row_values_.assign(rows, -1);
     for (const Piece& piece : pieces) {
         const size_t first = first_row(piece);
         for (size_t t = 0; t < piece.ids.size(); ++t) {
@@ -152,6 +152,12 @@ void CachedStep::write_tokens(std::span<const Piece> pieces) {
             row_values_[first + t] = cache_.row(piece.slot, position);
         }
     }
+    int64_t padding = 0;
+    for (int64_t& row : row_values_) {
+        if (row < 0) row = cache_.spare_row(padding++);
+    }
+    if (padding > cache_.spare_rows())
+        failure("{} rows of padding, but only {} spare ones", padding, cache_.spare_rows());
     write(ids_, std::span<const int32_t>(id_values_));
     write(positions_, std::span<const int32_t>(position_values_));
     write(rows_, std::span<const int64_t>(row_values_));

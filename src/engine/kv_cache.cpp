@@ -14,6 +14,9 @@ constexpr int64_t k_row_multiple = 256;
 constexpr int k_most_slots = 256;
 constexpr int64_t k_longest_context = int64_t{1} << 30;
 
+// Steps round token counts up by at most 63.
+int64_t spare_rows_for(const KvCache::Options& options) { return std::max<int64_t>(64, options.slots); }
+
 int64_t rows_for(const KvCache::Options& options) {
     return (options.context + k_row_multiple - 1) / k_row_multiple * k_row_multiple;
 }
@@ -42,7 +45,7 @@ void check(const Spec& spec, const KvCache::Options& options) {
 KvCache::KvCache(const Spec& spec, const Device& device, const Options& options)
     : options_(options), slot_rows_(rows_for(options)), params_(device) {
     check(spec, options);
-    const int64_t rows = spare_row() + 1;
+    const int64_t rows = spare_row(spare_rows());
     for (int64_t i = 0; i < spec.layers; ++i) {
         keys_.push_back(
             params_.add(fmt::format("cache.{}.k", i), packed(options.type, {rows, spec.kv_heads * spec.head_size})));
@@ -53,6 +56,8 @@ KvCache::KvCache(const Spec& spec, const Device& device, const Options& options)
     taken_.assign(static_cast<size_t>(options.slots), false);
 }
 
+int64_t KvCache::spare_rows() const { return spare_rows_for(options_); }
+
 std::optional<int> KvCache::claim() {
     const auto free = std::find(taken_.begin(), taken_.end(), false);
     if (free == taken_.end()) return std::nullopt;
@@ -62,7 +67,7 @@ std::optional<int> KvCache::claim() {
 
 size_t KvCache::bytes_for(const Spec& spec, const Options& options) {
     check(spec, options);
-    const auto rows = static_cast<size_t>(rows_for(options) * options.slots + 1);
+    const auto rows = static_cast<size_t>(rows_for(options) * options.slots + spare_rows_for(options));
     const size_t row = row_bytes(options.type, spec.kv_heads * spec.head_size) +
                        row_bytes(options.type, spec.kv_heads * spec.value_size);
     return static_cast<size_t>(spec.layers) * rows * row;

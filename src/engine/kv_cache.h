@@ -23,7 +23,10 @@ class KvCache {
     const Options& options() const { return options_; }
     /// Rows of one slot: the context rounded up to a multiple of 256.
     int64_t slot_rows() const { return slot_rows_; }
-    int64_t spare_row() const { return slot_rows_ * options_.slots; }
+    /// Row i of the spare ones, of which there are enough for the padding of one prompt chunk or of one token of all
+    /// slots.
+    int64_t spare_row(int64_t i) const { return slot_rows_ * options_.slots + i; }
+    int64_t spare_rows() const;
     int64_t row(int slot, int64_t position) const { return slot * slot_rows_ + position; }
 
     /// [rows, K·d] and [rows, K·dv] of a layer.

@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "core/log.h"
 
 namespace toy {
 namespace {
@@ -23,9 +24,21 @@ std::string spelled_by_toy(std::string_view ggml_name) {
     return name;
 }
 
+// ggml's errors and warnings take the way of ours; what else it says (much, in debug builds) is dropped.
+void forward_log(ggml_log_level level, const char* text, void*) {
+    std::string_view line = text;
+    if (line.ends_with('\n')) line.remove_suffix(1);
+    if (level == GGML_LOG_LEVEL_ERROR) logging::write(logging::Level::error, line);
+    if (level == GGML_LOG_LEVEL_WARN) logging::write(logging::Level::warning, line);
+}
+
 }  // namespace
 
 std::vector<Device> Device::list() {
+    [[maybe_unused]] static const bool is_logging = [] {
+        ggml_log_set(forward_log, nullptr);
+        return true;
+    }();
     std::vector<Device> devices;
     for (size_t i = 0; i < ggml_backend_dev_count(); ++i) devices.push_back(Device(ggml_backend_dev_get(i)));
     return devices;

@@ -34,13 +34,29 @@ std::string fnv1a(const std::filesystem::path& path) {
     return fmt::format("{:016x}", hash);
 }
 
-// The class tolerances of the largest difference of log-probabilities.
-double tolerance(const Model& model) {
+// Whether ggml computes here with the kernels of the recording (AVX-512 with VNNI, without BF16; our own compile
+// flags). Other kernels add in another order; a rounding of an activation then flips here and there, and on models this
+// small that alone moves single log-probabilities by up to 0.3.
+bool has_recorded_kernels() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return false;
+#else
+    return ggml_description().find("AVX512 AVX512_VBMI AVX512_VNNI LLAMAFILE") != std::string::npos;
+#endif
+}
+
+// Bounds on the differences of log-probabilities. Measured with the recorded kernels: 5e-7, the rounding of the
+// fixtures; with others: largest 1e-5, 1.5e-2 and 6e-2.
+struct Tolerance {
+    double largest, mean;
+};
+Tolerance tolerance(const Model& model) {
+    const bool is_strict = has_recorded_kernels();
     switch (model.decoder.blk.front().attn.attn_q.weight.dtype()) {
-        case DType::F32: return 1e-4;
+        case DType::F32: return {1e-4, 1e-4};
         case DType::F16:
-        case DType::BF16: return 1e-2;
-        default: return 2e-2;
+        case DType::BF16: return is_strict ? Tolerance{1e-2, 1e-2} : Tolerance{6e-2, 1e-2};
+        default: return is_strict ? Tolerance{2e-2, 2e-2} : Tolerance{3e-1, 3e-2};
     }
 }
 
@@ -77,16 +93,22 @@ TEST_P(Oracle, LogProbabilitiesAndGreedyTokensAreThoseOfLlamaCpp) {
     const int64_t window = model->spec().window;
     const size_t compared = window > 0 ? static_cast<size_t>(window) : tokens.size();
     double largest = 0;
+    double sum = 0;
     for (size_t i = 0; i < std::min(compared, tokens.size()); ++i) {
         const auto row = std::span(rows).subspan(i * vocabulary, vocabulary);
         const double total = log_sum_exp(row);
         for (size_t k = 0; k < ids.size(); ++k) {
             const double ours = row[static_cast<size_t>(ids[k])] - total;
-            largest = std::max(largest, std::abs(ours - fixture["positions"][i]["log_probs"][k].get<double>()));
+            const double difference = std::abs(ours - fixture["positions"][i]["log_probs"][k].get<double>());
+            largest = std::max(largest, difference);
+            sum += difference;
         }
     }
+    const double mean = sum / static_cast<double>(std::min(compared, tokens.size()) * ids.size());
     RecordProperty("largest_difference", fmt::format("{:.2e}", largest));
-    EXPECT_LT(largest, tolerance(*model));
+    RecordProperty("mean_difference", fmt::format("{:.2e}", mean));
+    EXPECT_LT(largest, tolerance(*model).largest);
+    EXPECT_LT(mean, tolerance(*model).mean);
 
     std::vector<int32_t> written;
     Sampler sampler({}, model->spec().vocabulary);
