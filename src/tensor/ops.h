@@ -202,8 +202,8 @@ struct CustomCall {
     std::vector<Array> in;
     int ith, nth;
 };
-/// A node computed by a function of ours on the CPU; at most 9 operands. The plain composition of operators beside it
-/// is its reference.
+/// A node computed by a function of ours on the CPU; at most 9 operands. The function must not throw: an exception in
+/// one of the threads ends the process. The plain composition of operators beside it is its reference.
 Tensor custom(std::string name, const Layout& out, std::initializer_list<Tensor> operands,
               std::function<void(const CustomCall&)> function,
               std::source_location where = std::source_location::current());

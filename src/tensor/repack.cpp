@@ -4,6 +4,7 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -50,6 +51,8 @@ void RepackedWeights::add(const std::vector<Tensor>& weights, int threads) {
         for (const Tensor& weight : weights) {
             const Layout& layout = weight.layout();
             if (layout.ne[2] * layout.ne[3] != 1 || find(weight.storage()) != nullptr) continue;
+            const auto is_same = [&](const Tensor* other) { return *other == weight; };
+            if (std::any_of(chosen.begin(), chosen.end(), is_same)) continue;
             if (takes(device_, *type, layout)) chosen.push_back(&weight);
         }
         if (chosen.empty()) continue;

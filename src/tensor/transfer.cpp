@@ -55,7 +55,6 @@ ggml_tensor* writable(Tensor tensor, const Leaf& leaf) {
     if (leaf.read_only) bad_input("{} lies in a mapped file and cannot be written", label(tensor));
     ggml_tensor* storage = stored(tensor);
     if (!leaf.is_one) failure("{} is computed: only inputs and parameters can be written", label(tensor));
-    if (!tensor.layout().is_contiguous()) failure("{} is not packed: write to the tensor that it views", label(tensor));
     return storage;
 }
 
@@ -123,19 +122,38 @@ void row_to_f32(DType type, const std::byte* source, float* target, int64_t n) {
     }
 }
 
-// Fetches row `row` (numbered over the slower axes) packed into `bytes`.
-void fetch_row(const ggml_tensor* storage, const Layout& layout, int64_t row, std::vector<std::byte>& bytes) {
+// Calls piece(place in the row's bytes, place in the storage, size) for what lies together of row `row`, numbered over
+// the slower axes.
+template <class Piece>
+void for_row(const Layout& layout, int64_t row, Piece piece) {
     const auto i1 = static_cast<size_t>(row % layout.ne[1]);
     const auto i2 = static_cast<size_t>(row / layout.ne[1] % layout.ne[2]);
     const auto i3 = static_cast<size_t>(row / layout.ne[1] / layout.ne[2]);
     const size_t start = i1 * layout.nb[1] + i2 * layout.nb[2] + i3 * layout.nb[3];
     if (layout.has_packed_rows()) {
-        ggml_backend_tensor_get(storage, bytes.data(), start, bytes.size());
+        piece(size_t{0}, start, row_bytes(layout.type, layout.ne[0]));
         return;
     }
     const size_t size = block_bytes(layout.type);
-    for (size_t i = 0; i < static_cast<size_t>(layout.ne[0]); ++i) {
-        ggml_backend_tensor_get(storage, bytes.data() + i * size, start + i * layout.nb[0], size);
+    for (size_t i = 0; i < static_cast<size_t>(layout.ne[0]); ++i) piece(i * size, start + i * layout.nb[0], size);
+}
+
+void fetch_row(const ggml_tensor* storage, const Layout& layout, int64_t row, std::vector<std::byte>& bytes) {
+    for_row(layout, row, [&](size_t at, size_t stored_at, size_t size) {
+        ggml_backend_tensor_get(storage, bytes.data() + at, stored_at, size);
+    });
+}
+
+void store_row(ggml_tensor* storage, const Layout& layout, int64_t row, const std::vector<uint8_t>& bytes) {
+    for_row(layout, row, [&](size_t at, size_t stored_at, size_t size) {
+        ggml_backend_tensor_set(storage, bytes.data() + at, stored_at, size);
+    });
+}
+
+void check_rows(Tensor tensor, int64_t first, int64_t count) {
+    const int64_t rows = tensor.layout().rows();
+    if (first < 0 || count < 0 || count > rows || first > rows - count) {
+        bad_input("{} has {} rows: there are no {} from row {} on", label(tensor), rows, count, first);
     }
 }
 
@@ -144,6 +162,7 @@ void fetch_row(const ggml_tensor* storage, const Layout& layout, int64_t row, st
 void write(Tensor target, std::span<const std::byte> bytes, size_t offset) {
     const Leaf leaf = leaf_of(target);
     ggml_tensor* storage = writable(target, leaf);
+    if (!target.layout().is_contiguous()) failure("{} is not packed: write it by rows", label(target));
     check_size(target, bytes.size(), offset);
     if (leaf.index_limit != 0) check_index_bytes(target, bytes, offset, leaf.index_limit);
     if (!bytes.empty()) ggml_backend_tensor_set(storage, bytes.data(), offset, bytes.size());
@@ -154,18 +173,27 @@ void write(Tensor target, std::span<const int32_t> values) { write_typed(target,
 void write(Tensor target, std::span<const int64_t> values) { write_typed(target, values, DType::I64); }
 
 void write_f32(Tensor target, std::span<const float> values, int64_t first_row) {
-    const int64_t columns = target.layout().ne[0];
+    const Layout& layout = target.layout();
+    const int64_t columns = layout.ne[0];
     if (columns == 0 || static_cast<int64_t>(values.size()) % columns != 0) {
         bad_input("{} values are not whole rows of {}", values.size(), columns);
     }
-    const size_t row = row_bytes(target.dtype(), columns);
-    const size_t rows_at_once = std::max<size_t>(1, k_chunk_bytes / (static_cast<size_t>(columns) * sizeof(float)));
-    const size_t chunk = rows_at_once * static_cast<size_t>(columns);
-    for (size_t done = 0; done < values.size(); done += chunk) {
-        const auto part = values.subspan(done, std::min(chunk, values.size() - done));
-        const std::vector<uint8_t> bytes = from_f32(target.dtype(), part, columns);
-        const size_t at = static_cast<size_t>(first_row) + done / static_cast<size_t>(columns);
-        write(target, std::as_bytes(std::span(bytes)), at * row);
+    const auto count = static_cast<int64_t>(values.size()) / columns;
+    check_rows(target, first_row, count);
+    ggml_tensor* storage = writable(target, leaf_of(target));
+    const bool packed = layout.is_contiguous();
+    const auto fit = static_cast<int64_t>(k_chunk_bytes / sizeof(float)) / columns;
+    const int64_t at_once = packed ? std::max<int64_t>(1, fit) : 1;
+    for (int64_t done = 0; done < count; done += at_once) {
+        const int64_t rows = std::min(at_once, count - done);
+        const auto part = values.subspan(static_cast<size_t>(done * columns), static_cast<size_t>(rows * columns));
+        const std::vector<uint8_t> bytes = from_f32(layout.type, part, columns);
+        if (packed) {
+            const size_t row = row_bytes(layout.type, columns);
+            ggml_backend_tensor_set(storage, bytes.data(), static_cast<size_t>(first_row + done) * row, bytes.size());
+        } else {
+            store_row(storage, layout, first_row + done, bytes);
+        }
     }
 }
 
@@ -189,10 +217,7 @@ std::vector<float> read_f32(Tensor source) { return read_rows_f32(source, 0, sou
 std::vector<float> read_rows_f32(Tensor source, int64_t first_row, int64_t count) {
     const Layout& layout = source.layout();
     const ggml_tensor* storage = stored(source);
-    if (first_row < 0 || count < 0 || first_row > layout.rows() - count) {
-        bad_input("{} has {} rows: there are no rows {} to {}", label(source), layout.rows(), first_row,
-                  first_row + count);
-    }
+    check_rows(source, first_row, count);
     std::vector<float> values(static_cast<size_t>(count * layout.ne[0]));
     if (values.empty()) return values;
     if (layout.type == DType::F32 && layout.is_contiguous()) {

@@ -16,7 +16,8 @@ void write(Tensor target, std::span<const std::byte> bytes, size_t offset = 0);
 void write(Tensor target, std::span<const float> values);
 void write(Tensor target, std::span<const int32_t> values);
 void write(Tensor target, std::span<const int64_t> values);
-/// float32 values converted to the tensor's type, from row `first_row` on, in chunks of rows.
+/// float32 values converted to the tensor's type, from row `first_row` on (rows numbered over all slower axes), in
+/// chunks of rows. The tensor may be any view.
 void write_f32(Tensor target, std::span<const float> values, int64_t first_row = 0);
 
 /// Throws Error where present values of a tensor that serve as row indices are out of range.

@@ -128,7 +128,8 @@ Tensor Draw::leaf(DType type, const std::vector<int64_t>& dims) {
     if (is_input) return leaves_.back();
     // Each in memory of its own, so that the address sanitizer sees what reads beyond it.
     constexpr size_t most_bytes = size_t{1} << 22;
-    if (layout.bytes() < most_bytes) params.allocate();
+    is_too_large_ = is_too_large_ || layout.bytes() > most_bytes;
+    if (!is_too_large_) params.allocate();
     return graph.leaf(leaves_.back());
 }
 

@@ -62,6 +62,7 @@ class Draw {
 
     std::mt19937_64 random_;
     bool is_loud_;
+    bool is_too_large_ = false;  // to be computed: only its shape rule is tried
     int wildness_;
     std::vector<Tensor> leaves_;
 };

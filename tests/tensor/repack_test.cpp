@@ -93,7 +93,7 @@ TEST(Repack, AWeightIsRepackedOnce) {
     const Tensor w = params.add("w", packed(DType::Q4_0, {64, 256}));
     params.allocate();
     RepackedWeights twins(Device::cpu());
-    twins.add({w, w}, 2);
+    twins.add({w, w}, 2);  // the same one twice in one call, too
     const size_t count = twins.count(), bytes = twins.bytes();
     EXPECT_LE(count, 1u);
     twins.add({w}, 1);
