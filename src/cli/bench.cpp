@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/progress.h"
 #include "core/random.h"
+#include "engine/embedder.h"
 #include "engine/inference.h"
 
 namespace toy::cli {
@@ -22,17 +23,32 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+using Advance = std::function<void(int64_t done)>;
+
+void draw(int64_t count, const Model& model, Random& random, std::vector<int32_t>& ids) {
+    const auto vocabulary = static_cast<uint64_t>(model.spec().vocabulary);
+    ids.resize(static_cast<size_t>(count));
+    for (int32_t& id : ids) id = static_cast<int32_t>(random.bits() % vocabulary);
+}
+
 /// Computes random tokens on one slot.
 class Workload {
  public:
-    using Advance = std::function<void(int64_t done)>;
     explicit Workload(Inference& inference) : inference_(inference) {}
+
+    /// Where a run behind `depth` tokens begins. A recurrent state cannot go back there; since what it costs does not
+    /// depend on the depth, it begins anew.
+    int64_t rewind(int64_t depth) {
+        if (!inference_.cache().is_recurrent()) return depth;
+        inference_.cache().truncate(0, 0);
+        return 0;
+    }
 
     /// `n` tokens at positions from.., a chunk at a time, with the logits of the last.
     void prompt(int64_t from, int64_t n, const Advance& advance) {
         for (int64_t done = 0; done < n;) {
             const int64_t count = std::min(inference_.options().chunk, n - done);
-            draw(count);
+            draw(count, inference_.model(), random_, ids_);
             Piece piece{0, from + done, ids_, {}};
             done += count;
             if (done == n) piece.outputs = {static_cast<int32_t>(count - 1)};
@@ -44,7 +60,7 @@ class Workload {
     /// `n` tokens at positions from.., one at a time, with the logits of each.
     void generate(int64_t from, int64_t n, const Advance& advance) {
         for (int64_t i = 0; i < n; ++i) {
-            draw(1);
+            draw(1, inference_.model(), random_, ids_);
             const Piece piece{0, from + i, ids_, {0}};
             inference_.step({&piece, 1});
             advance(i + 1);
@@ -52,12 +68,6 @@ class Workload {
     }
 
  private:
-    void draw(int64_t count) {
-        const auto vocabulary = static_cast<uint64_t>(inference_.model().spec().vocabulary);
-        ids_.resize(static_cast<size_t>(count));
-        for (int32_t& id : ids_) id = static_cast<int32_t>(random_.bits() % vocabulary);
-    }
-
     Inference& inference_;
     Random random_{0};
     std::vector<int32_t> ids_;
@@ -100,6 +110,19 @@ std::vector<BenchCase> cases_of(const Arguments& arguments) {
     return cases;
 }
 
+// An encoder has prompts alone, and none longer than its context.
+void keep_encoder_cases(std::vector<BenchCase>& cases, const Spec& spec) {
+    std::erase_if(cases, [](const BenchCase& one) { return one.generate > 0; });
+    if (cases.empty())
+        bad_input("a model of architecture {} gives embeddings only: measure --prompt", spec.architecture);
+    for (BenchCase& one : cases) {
+        if (one.depth > 0) bad_input("a model of architecture {} has no cache: leave out --depth", spec.architecture);
+        if (one.prompt > spec.context) {
+            bad_input("a prompt of {} tokens is longer than the model's context of {}", one.prompt, spec.context);
+        }
+    }
+}
+
 /// Runs the cases one after the other and shows how far they are.
 class Bench {
  public:
@@ -111,6 +134,18 @@ class Bench {
 
     void measure(BenchCase& one) {
         progress_.set_label(fmt::format("{}, threads {}", one.test(), one.options.threads));
+        if (model_->spec().has_head) {
+            measure_generator(one);
+        } else {
+            measure_encoder(one);
+        }
+        progress_.clear();
+    }
+
+ private:
+    static constexpr int64_t k_run = 1000;  // parts that the bar divides a run into
+
+    void measure_generator(BenchCase& one) {
         Inference inference(model_, model_->params.device(), one.options);
         Workload work(inference);
         // Rows of the cache before the depth are never written again, so this serves all runs.
@@ -123,15 +158,29 @@ class Bench {
             one.seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
             ++runs_;
         }
-        progress_.clear();
     }
 
- private:
-    static constexpr int64_t k_run = 1000;  // parts that the bar divides a run into
+    // One text of random tokens; there is nothing to cache.
+    void measure_encoder(BenchCase& one) {
+        Embedder embedder(model_, model_->params.device(), {one.options.threads, one.options.flash_attention});
+        Random random(0);
+        std::vector<int32_t> ids;
+        draw(one.prompt, *model_, random, ids);
+        if (warms_up_) embedder.states({&ids, 1});
+        ++runs_;
+        for (int64_t i = 0; i < repetitions_; ++i) {
+            const Clock::time_point begin = Clock::now();
+            embedder.states({&ids, 1});
+            one.seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+            show(1, 1);
+            ++runs_;
+        }
+    }
 
     void run(Workload& work, const BenchCase& one, int64_t generate) {
-        work.prompt(one.depth, one.prompt, [&](int64_t done) { show(done, one.prompt); });
-        work.generate(one.depth, generate, [&](int64_t done) { show(done, generate); });
+        const int64_t from = work.rewind(one.depth);
+        work.prompt(from, one.prompt, [&](int64_t done) { show(done, one.prompt); });
+        work.generate(from, generate, [&](int64_t done) { show(done, generate); });
     }
     void show(int64_t done, int64_t of) { progress_.show(runs_ * k_run + k_run * done / of); }
 
@@ -147,7 +196,10 @@ int run(const Arguments& arguments) {
     const Device device = Device::open(arguments.text("device"));
     const std::filesystem::path path = find_model(arguments.positional(0));
     const std::shared_ptr<const Model> model = Model::load(path, device);
-    for (const BenchCase& one : cases) check_memory(model->spec(), device, one.options);
+    if (!model->spec().has_head) keep_encoder_cases(cases, model->spec());
+    for (const BenchCase& one : cases) {
+        if (model->spec().has_head) check_memory(model->spec(), device, one.options);
+    }
     const BenchReport report(*model);
     const bool as_json = arguments.on("json");
     if (!as_json) print(report.head());

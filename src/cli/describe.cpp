@@ -146,15 +146,56 @@ std::string tokenizer_line(const Tokenizer& tokenizer) {
     return line;
 }
 
+std::string feed_forward_line(const Spec& s) {
+    const ExpertsSpec& e = s.experts;
+    if (e.count == 0) return s.ffn_width == 0 ? "no feed-forward" : fmt::format("feed-forward {}", s.ffn_width);
+    std::string line = fmt::format("{} of {} experts of {} for each token", e.routing.used, e.count, e.width);
+    if (e.shared_width > 0) line += fmt::format(", {} shared", e.shared_width);
+    if (e.leading_dense > 0) line += fmt::format("; the first {} dense, {}", e.leading_dense, s.ffn_width);
+    return line;
+}
+
+std::string mixer_line(const Spec& s) {
+    if (s.is_recurrent()) {
+        const StateSpaceSpec& n = s.state_space;
+        return fmt::format("Mamba{}, {} heads of {} with {} states each, convolution over {} tokens",
+                           n.version == 2 ? "-2" : "", n.heads, n.head_size(), n.state, n.kernel);
+    }
+    if (s.latent.rank > 0) return fmt::format("{} heads of {}, latent rows of {}", s.heads, s.head_size, s.latent.rank);
+    std::string line = fmt::format("{} heads of {}, {} of keys and values", s.heads, s.head_size, s.kv_heads);
+    const auto is_windowed = [](const LayerSpec& layer) { return layer.window > 0; };
+    const auto windowed = std::count_if(s.layer.begin(), s.layer.end(), is_windowed);
+    if (windowed > 0) {
+        const int64_t window = std::find_if(s.layer.begin(), s.layer.end(), is_windowed)->window;
+        line += fmt::format(", window of {}", window);
+        if (windowed < s.layers) line += fmt::format(" in {} layers", windowed);
+        line += "; the cache keeps all rows";
+    }
+    return line;
+}
+
+std::string positions_line(const Spec& s) {
+    if (s.has_position_embd) return fmt::format("{} learned", grouped(s.context));
+    const Rope& rope = s.layer.front().rope;
+    std::string line = fmt::format("rope base {}, {} dimensions", rope.base, rope.dims);
+    if (rope.ext_factor != 0.0f)
+        line += fmt::format(", YaRN by {}", 1.0f / rope.frequency_scale);
+    else if (rope.frequency_scale != 1.0f)
+        line += fmt::format(", stretched by {}", 1.0f / rope.frequency_scale);
+    if (s.has_rope_factors) line += ", slowed by rope_freqs.weight";
+    if (s.has_long_rope_factors) line += fmt::format(", LongRoPE beyond {} tokens", rope.original_context);
+    return line;
+}
+
 void add_architecture(TextTable& table, const Spec& s) {
     table.add({"context", fmt::format("{} tokens", grouped(s.context))});
-    table.add({"layers", fmt::format("{} of width {}, feed-forward {}", s.layers, s.width, s.ffn_width)});
-    table.add({"attention", fmt::format("{} heads of {}, {} of keys and values{}", s.heads, s.head_size, s.kv_heads,
-                                        s.window > 0 ? fmt::format(", window of {}", s.window) : "")});
-    table.add({"rope", fmt::format("base {}, {} dimensions{}", s.rope.base, s.rope.dims,
-                                   s.has_rope_factors ? ", slowed by rope_freqs.weight" : "")});
-    table.add({"vocabulary",
-               fmt::format("{}, {}", grouped(s.vocabulary), s.is_tied ? "head tied to the embedding" : "own head")});
+    table.add({"layers", fmt::format("{} of width {}, {}", s.layers, s.width, feed_forward_line(s))});
+    table.add({s.is_recurrent() ? "state space" : "attention", mixer_line(s)});
+    if (!s.is_recurrent()) table.add({"positions", positions_line(s)});
+    table.add({"vocabulary", fmt::format("{}, {}", grouped(s.vocabulary),
+                                         !s.has_head ? "no head: embeddings only"
+                                         : s.is_tied ? "head tied to the embedding"
+                                                     : "own head")});
 }
 
 std::string summary(const Described& described) {
@@ -188,13 +229,25 @@ std::string lists(const Gguf& file) {
 }
 
 Json architecture_json(const Spec& s) {
-    return {{"context", s.context},       {"layers", s.layers},
-            {"width", s.width},           {"heads", s.heads},
-            {"kv_heads", s.kv_heads},     {"head_size", s.head_size},
-            {"value_size", s.value_size}, {"ffn_width", s.ffn_width},
-            {"vocabulary", s.vocabulary}, {"eps", s.eps},
-            {"rope_base", s.rope.base},   {"rope_dims", s.rope.dims},
-            {"window", s.window},         {"tied", s.is_tied}};
+    Json json = {{"context", s.context},
+                 {"layers", s.layers},
+                 {"width", s.width},
+                 {"heads", s.heads},
+                 {"kv_heads", s.kv_heads},
+                 {"head_size", s.head_size},
+                 {"value_size", s.value_size},
+                 {"ffn_width", s.ffn_width},
+                 {"vocabulary", s.vocabulary},
+                 {"eps", s.eps},
+                 {"tied", s.is_tied},
+                 {"experts", s.experts.count},
+                 {"experts_used", s.experts.routing.used}};
+    json["rope_base"] = s.layer.front().rope.base;
+    json["rope_dims"] = s.layer.front().rope.dims;
+    // The window of each layer, 0 where a token sees all before it.
+    json["windows"] = Json::array();
+    for (const LayerSpec& layer : s.layer) json["windows"].push_back(layer.window);
+    return json;
 }
 
 Json memory_json(const Spec& spec) {

@@ -30,6 +30,7 @@ StepShape shape_for(std::span<const Piece> pieces, const KvCache& cache) {
     int64_t outputs = 0;
     for (const Piece& piece : pieces) {
         if (piece.ids.size() != pieces.front().ids.size()) failure("the pieces of a step have different lengths");
+        if (piece.is_long != pieces.front().is_long) failure("the pieces of a step are rotated differently");
         longest = std::max(longest, piece.position + static_cast<int64_t>(piece.ids.size()));
         last_slot = std::max(last_slot, piece.slot);
         outputs += static_cast<int64_t>(piece.outputs.size());
@@ -40,40 +41,68 @@ StepShape shape_for(std::span<const Piece> pieces, const KvCache& cache) {
         // Slots are claimed from the lowest on, so few lie idle between 0 and the last.
         shape.sequences = static_cast<int>(std::min<int64_t>(round_up(last_slot + 1), cache.options().slots));
     }
-    shape.tokens = round_up(static_cast<int64_t>(pieces.front().ids.size()));
-    shape.keys = std::min((longest + k_key_multiple - 1) / k_key_multiple * k_key_multiple, cache.slot_rows());
+    // A recurrent state takes in every token of a step, so there is no padding.
+    const auto tokens = static_cast<int64_t>(pieces.front().ids.size());
+    shape.tokens = cache.is_recurrent() ? tokens : round_up(tokens);
+    shape.is_long = pieces.front().is_long;
+    shape.keys = cache.is_recurrent()
+                     ? 0
+                     : std::min((longest + k_key_multiple - 1) / k_key_multiple * k_key_multiple, cache.slot_rows());
     shape.outputs = outputs == 0 ? 0 : std::min(round_up(outputs), shape.sequences * shape.tokens);
     return shape;
 }
 
-// The Context of one step's graph: keys and values go to the cache, and are read from it.
+// The Context of one step's graph: keys, values and states go to the cache, and are read from it.
 class CachedStep::StepContext : public Context {
  public:
     StepContext(CachedStep& step, bool fused) : step_(step), fused_(fused) {}
 
-    Tensor positions() override { return step_.positions_; }
+    int64_t sequences() const override { return step_.shape_.sequences; }
+    bool is_long() const override { return step_.shape_.is_long; }
+
+    Tensor positions() override {
+        return input(step_.positions_, "positions", DType::I32, step_.shape_.sequences * step_.shape_.tokens);
+    }
 
     Tensor attend(int layer, Tensor q, Tensor k, Tensor v, const Attn& how) override {
         const StepShape& s = step_.shape_;
-        const Tensor keys = set_rows(step_.cache_.keys(layer), merge_heads(k), step_.rows_);
-        const Tensor values = set_rows(step_.cache_.values(layer), merge_heads(contiguous(v)), step_.rows_);
-        const Tensor queries =
-            permute(reshape(q, {s.sequences, s.tokens, q.dim(-2), q.dim(-1)}), {0, 2, 1, 3});  // [S, H, T, d]
-        return attend_to(queries, slots_of(keys, k.dim(-2)), slots_of(values, k.dim(-2)), mask_for(how.window), how,
-                         fused_);
+        const Tensor rows = input(step_.rows_, "rows", DType::I64, s.sequences * s.tokens);
+        const Tensor keys = set_rows(step_.cache_.keys(layer), merge_heads(contiguous(k)), rows);
+        Tensor values;  // absent where they lie in the keys
+        if (v) values = slots_of(set_rows(step_.cache_.values(layer), merge_heads(contiguous(v)), rows), k.dim(-2));
+        const Tensor queries = permute(reshape(contiguous(q), {s.sequences, s.tokens, q.dim(-2), q.dim(-1)}),
+                                       {0, 2, 1, 3});  // [S, H, T, d]
+        return attend_to(queries, slots_of(keys, k.dim(-2)), values, mask_for(how.window), how, fused_);
+    }
+
+    RecurrentState recall(int layer, const StateShape& n) override {
+        const Tensor ids = input(step_.states_, "states", DType::I32, step_.shape_.sequences);
+        const Tensor conv = get_rows(step_.cache_.conv(layer), ids);
+        const Tensor scan = step_.graph_.leaf(step_.cache_.scan(layer));
+        return {reshape(conv, {step_.shape_.sequences, n.channels, n.taps}),
+                reshape(scan, {scan.dim(0), n.heads, n.size, n.state}), ids};
+    }
+
+    void remember(int layer, Tensor conv, Tensor scan) override {
+        const int64_t n = step_.shape_.sequences;
+        set_rows(step_.cache_.conv(layer), reshape(conv, {n, -1}), step_.states_);
+        set_rows(step_.cache_.scan(layer), reshape(scan, {n, -1}), step_.states_);
     }
 
     Tensor select_outputs(Tensor x) override {
         const StepShape& s = step_.shape_;
         // Without wanted rows one still goes on, so that the graph has an end; it costs one row of one layer.
         if (s.outputs == s.sequences * s.tokens) return x;
-        if (!step_.output_rows_) {
-            step_.output_rows_ = step_.graph_.input("outputs", DType::I32, {std::max<int64_t>(s.outputs, 1)});
-        }
-        return get_rows(x, step_.output_rows_);
+        return get_rows(x, input(step_.output_rows_, "outputs", DType::I32, std::max<int64_t>(s.outputs, 1)));
     }
 
  private:
+    // An input of the graph that is made where a model asks for it.
+    Tensor input(Tensor& slot, const char* name, DType type, int64_t n) {
+        if (!slot) slot = step_.graph_.input(name, type, {n});
+        return slot;
+    }
+
     // The rows of this step's slots: [rows, K·d] -> [S, K, keys, d], without a copy.
     Tensor slots_of(Tensor cache, int64_t kv_heads) {
         const StepShape& s = step_.shape_;
@@ -102,8 +131,6 @@ CachedStep::CachedStep(const Model& model, const KvCache& cache, const StepShape
     : cache_(cache), shape_(shape) {
     const int64_t rows = shape.sequences * shape.tokens;
     ids_ = graph_.input("ids", DType::I32, {rows});
-    positions_ = graph_.input("positions", DType::I32, {rows});
-    rows_ = graph_.input("rows", DType::I64, {rows});
     StepContext context(*this, fused);
     const Tensor h = graph_.name(hidden(model.decoder, ids_, context), "hidden");
     if (shape.outputs > 0) {
@@ -120,6 +147,7 @@ size_t CachedStep::first_row(const Piece& piece) const {
 std::vector<float> CachedStep::run(std::span<const Piece> pieces, Runner& runner, const std::vector<Tap>& taps) {
     write_tokens(pieces);
     write_masks(pieces);
+    write_states(pieces);
     write_outputs(pieces);
     runner.run(graph_, taps);
     if (shape_.outputs == 0) return {};
@@ -159,8 +187,17 @@ void CachedStep::write_tokens(std::span<const Piece> pieces) {
     if (padding > cache_.spare_rows())
         failure("{} rows of padding, but only {} spare ones", padding, cache_.spare_rows());
     write(ids_, std::span<const int32_t>(id_values_));
-    write(positions_, std::span<const int32_t>(position_values_));
-    write(rows_, std::span<const int64_t>(row_values_));
+    if (positions_) write(positions_, std::span<const int32_t>(position_values_));
+    if (rows_) write(rows_, std::span<const int64_t>(row_values_));
+}
+
+void CachedStep::write_states(std::span<const Piece> pieces) {
+    if (!states_) return;
+    // A sequence that is not in this step works on a spare state.
+    state_values_.resize(static_cast<size_t>(shape_.sequences));
+    for (int i = 0; i < shape_.sequences; ++i) state_values_[static_cast<size_t>(i)] = cache_.spare_state(i);
+    for (const Piece& piece : pieces) state_values_[static_cast<size_t>(piece.slot - shape_.first_slot)] = piece.slot;
+    write(states_, std::span<const int32_t>(state_values_));
 }
 
 void CachedStep::write_masks(std::span<const Piece> pieces) {

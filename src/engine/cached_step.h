@@ -19,6 +19,7 @@ struct Piece {
     int64_t position = 0;
     std::span<const int32_t> ids;
     std::vector<int32_t> outputs;  ///< indices into ids, ascending, of the tokens whose logits are wanted
+    bool is_long = false;          ///< Spec::is_long of the whole sequence, which all pieces of a step share
 };
 
 /// What a step's graph is keyed by; each number rounded to a small set, so that few graphs serve all steps.
@@ -28,6 +29,7 @@ struct StepShape {
     int64_t tokens = 1;   ///< of each sequence
     int64_t keys = 256;   ///< cached rows of each sequence that attention sees
     int64_t outputs = 0;  ///< rows of logits; 0: only the cache is filled
+    bool is_long = false;
     auto operator<=>(const StepShape&) const = default;
 };
 /// The shape that holds these pieces, all of which have equally many tokens.
@@ -50,16 +52,17 @@ class CachedStep {
     class StepContext;
     void write_tokens(std::span<const Piece> pieces);
     void write_masks(std::span<const Piece> pieces);
+    void write_states(std::span<const Piece> pieces);
     void write_outputs(std::span<const Piece> pieces);
     size_t first_row(const Piece& piece) const;
 
     const KvCache& cache_;
     StepShape shape_;
     Graph graph_;
-    Tensor ids_, positions_, rows_, output_rows_, logits_;
+    Tensor ids_, positions_, rows_, states_, output_rows_, logits_;
     std::map<int, Tensor> masks_;  // by window
     // Scratch that every run reuses.
-    std::vector<int32_t> id_values_, position_values_, output_values_;
+    std::vector<int32_t> id_values_, position_values_, state_values_, output_values_;
     std::vector<int64_t> row_values_;
     std::vector<uint16_t> mask_values_;
 };

@@ -15,23 +15,33 @@ namespace toy {
 /// scoring and training, and the reference that cached decoding is checked against.
 class FullSequence : public Context {
  public:
-    /// Adds the inputs "positions" and, per window that occurs, "mask" to the graph. `fused` chooses flash attention.
-    FullSequence(Graph& graph, int64_t sequences, int64_t tokens, bool fused);
+    /// Adds to the graph the inputs that the model asks for: "positions", for each window that occurs "mask", and what
+    /// recurrent layers begin with. `fused` chooses flash attention, `is_long` LongRoPE's factors (Spec::is_long).
+    FullSequence(Graph& graph, int64_t sequences, int64_t tokens, bool fused, bool is_long = false);
 
-    Tensor positions() override { return positions_; }
+    int64_t sequences() const override { return sequences_; }
+    Tensor positions() override;
+    bool is_long() const override { return is_long_; }
     Tensor attend(int layer, Tensor q, Tensor k, Tensor v, const Attn& how) override;
+    RecurrentState recall(int layer, const StateShape& shape) override;
+    void remember(int, Tensor, Tensor) override {}
     Tensor select_outputs(Tensor x) override { return x; }
 
-    /// Writes positions 0..T-1 for each sequence, and the masks. Call once after the graph is allocated.
-    void write_inputs();
+    /// Writes positions 0..T-1 for each sequence, the masks and zeros as first states. Where tokens see their whole
+    /// text, `lengths` says how many of the T tokens of each sequence are text; without it all are. Call once after the
+    /// graph is allocated.
+    void write_inputs(std::span<const int64_t> lengths = {});
 
  private:
-    Tensor mask_for(int window);
+    Tensor mask_for(const Attn& how);
+    void write_text_mask(std::span<const int64_t> lengths);
     Graph& graph_;
     int64_t sequences_, tokens_;
-    bool fused_;
+    bool fused_, is_long_;
     Tensor positions_;
-    std::map<int, Tensor> masks_;
+    std::map<int, Tensor> masks_;  // of causal layers, by window
+    Tensor text_mask_;             // of layers that see the whole text
+    Tensor first_conv_, first_scan_, state_ids_;
 };
 
 /// Logits of every position of one text, without a cache: ids [T] -> T·V values, row-major. The plain way, and slow:

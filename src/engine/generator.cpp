@@ -35,6 +35,7 @@ struct Generator::Sequence {
     int64_t generated = 0;
     int32_t last = -1;  ///< chosen, not yet computed
     bool is_finished = false;
+    bool is_long = false;  ///< Spec::is_long of all that it may become
 
     bool is_prefilling() const { return done < static_cast<int64_t>(request.prompt.size()); }
 };
@@ -65,6 +66,9 @@ int Generator::add(Request request, OnToken on_token, OnFinish on_finish) {
     waiting_.push_back(
         std::make_unique<Sequence>(Sequence{next_number_, std::move(request), std::move(on_token), std::move(on_finish),
                                             std::move(sampler), std::move(stops), std::move(detokenizer)}));
+    Sequence& s = *waiting_.back();
+    const int64_t limit = s.request.max_tokens < 0 ? context : length + s.request.max_tokens;
+    s.is_long = inference_.model().spec().is_long(limit);
     return next_number_++;
 }
 
@@ -121,7 +125,8 @@ bool Generator::prefill() {
     Piece piece{s.slot,
                 s.done,
                 std::span(s.request.prompt).subspan(static_cast<size_t>(s.done), static_cast<size_t>(count)),
-                {}};
+                {},
+                s.is_long};
     const bool is_last = s.done + count == length;
     for (int64_t i = 0; i < count; ++i) {
         if (s.request.prompt_logprobs || (is_last && i + 1 == count)) piece.outputs.push_back(static_cast<int32_t>(i));
@@ -152,14 +157,19 @@ void Generator::take_prompt_logprobs(Sequence& s, std::span<const float> rows, s
 }
 
 void Generator::decode() {
-    std::vector<Sequence*> batch;
-    for (const auto& s : running_) {
-        if (!s->is_prefilling() && !s->is_finished) batch.push_back(s.get());
+    for (bool is_long : {false, true}) {
+        std::vector<Sequence*> batch;
+        for (const auto& s : running_) {
+            if (!s->is_prefilling() && !s->is_finished && s->is_long == is_long) batch.push_back(s.get());
+        }
+        if (!batch.empty()) decode(std::move(batch));
     }
-    if (batch.empty()) return;
+}
+
+void Generator::decode(std::vector<Sequence*> batch) {
     std::sort(batch.begin(), batch.end(), [](const Sequence* a, const Sequence* b) { return a->slot < b->slot; });
     std::vector<Piece> pieces;
-    for (Sequence* s : batch) pieces.push_back({s->slot, s->done, {&s->last, 1}, {0}});
+    for (Sequence* s : batch) pieces.push_back({s->slot, s->done, {&s->last, 1}, {0}, s->is_long});
     const std::vector<float> rows = inference_.step(pieces);
     const auto vocabulary = static_cast<size_t>(inference_.model().spec().vocabulary);
     for (size_t i = 0; i < batch.size(); ++i) {

@@ -80,6 +80,7 @@ class Generator {
     void admit();
     bool prefill();
     void decode();
+    void decode(std::vector<Sequence*> batch);
     void take_prompt_logprobs(Sequence& sequence, std::span<const float> rows, size_t first, size_t count);
     void choose(Sequence& sequence, std::span<const float> row);
     void finish(Sequence& sequence, FinishReason reason);

@@ -1,6 +1,7 @@
 #include "engine/inference.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/error.h"
 
@@ -21,23 +22,56 @@ bool pays_repacked(DType type) {
     }
 }
 
-std::vector<Tensor> matrices_to_repack(const Decoder& m) {
+std::vector<Tensor> matrices_to_repack(const Model& model) {
     std::vector<Tensor> all;
-    const auto consider = [&](const Linear& w) {
-        if (w && pays_repacked(w.weight.dtype())) all.push_back(w.weight);
+    const auto consider = [&](Tensor weight) {
+        if (weight && pays_repacked(weight.dtype())) all.push_back(weight);
     };
-    for (const Block& b : m.blk) {
-        for (const Linear* w : {&b.attn.attn_q, &b.attn.attn_k, &b.attn.attn_v, &b.attn.attn_output, &b.ffn.ffn_gate,
-                                &b.ffn.ffn_up, &b.ffn.ffn_down}) {
-            consider(*w);
-        }
-    }
-    consider(m.output);
+    for (Tensor weight : model.matrices) consider(weight);
+    if (model.spec().is_tied) consider(model.decoder.output.weight);
     return all;
 }
 
+// `count` tokens of each piece from token `first` on.
+std::vector<Piece> parts_of(std::span<const Piece> pieces, size_t first, size_t count) {
+    std::vector<Piece> parts;
+    for (const Piece& piece : pieces) {
+        Piece part{piece.slot,
+                   piece.position + static_cast<int64_t>(first),
+                   piece.ids.subspan(first, count),
+                   {},
+                   piece.is_long};
+        for (int32_t index : piece.outputs) {
+            const int64_t at = index - static_cast<int64_t>(first);
+            if (at >= 0 && at < static_cast<int64_t>(count)) part.outputs.push_back(static_cast<int32_t>(at));
+        }
+        parts.push_back(std::move(part));
+    }
+    return parts;
+}
+
+// Appends the rows of a step to those that its pieces have.
+void take_rows(const std::vector<float>& rows, std::span<const Piece> parts,
+               std::vector<std::vector<float>>& by_piece) {
+    size_t outputs = 0;
+    for (const Piece& part : parts) outputs += part.outputs.size();
+    if (outputs == 0) return;
+    const auto width = static_cast<std::ptrdiff_t>(rows.size() / outputs);
+    auto at = rows.begin();
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const auto end = at + static_cast<std::ptrdiff_t>(parts[i].outputs.size()) * width;
+        by_piece[i].insert(by_piece[i].end(), at, end);
+        at = end;
+    }
+}
+
 Inference::Options completed(Inference::Options options, const Spec& spec) {
+    if (!spec.has_head)
+        bad_input("a model of architecture {} gives embeddings only, it writes no text", spec.architecture);
     if (options.context == 0) options.context = spec.context;
+    if (spec.has_position_embd && options.context > spec.context) {
+        bad_input("a context of {} tokens: the model has learned {} positions", options.context, spec.context);
+    }
     if (options.chunk < 1) bad_input("chunks of {} tokens: choose at least 1", options.chunk);
     return options;
 }
@@ -50,7 +84,7 @@ Inference::Inference(std::shared_ptr<const Model> model, const Device& device, c
       runner_(device, options.threads),
       cache_(model_->spec(), device, {options_.slots, options_.context, options_.cache_type}),
       repacked_(device) {
-    if (options.repack) repacked_.add(matrices_to_repack(model_->decoder), options.threads);
+    if (options.repack) repacked_.add(matrices_to_repack(*model_), options.threads);
 }
 
 CachedStep& Inference::graph_for(const StepShape& shape) {
@@ -75,7 +109,27 @@ std::vector<float> Inference::step(std::span<const Piece> pieces, const std::vec
             bad_input("tokens at positions {} to {} do not fit a context of {}", piece.position, end, options_.context);
         }
     }
-    return graph_for(shape_for(pieces, cache_)).run(pieces, runner_, taps);
+    if (!cache_.is_recurrent()) return step_once(pieces, taps);
+    // Without padding, lengths that are powers of two keep the graphs few.
+    std::vector<float> rows;
+    std::vector<std::vector<float>> by_piece(pieces.size());
+    const size_t tokens = pieces.front().ids.size();
+    for (size_t done = 0; done < tokens;) {
+        const size_t count = std::bit_floor(tokens - done);
+        const std::vector<Piece> parts = parts_of(pieces, done, count);
+        take_rows(step_once(parts, taps), parts, by_piece);
+        done += count;
+    }
+    for (const std::vector<float>& piece : by_piece) rows.insert(rows.end(), piece.begin(), piece.end());
+    return rows;
+}
+
+std::vector<float> Inference::step_once(std::span<const Piece> pieces, const std::vector<Tap>& taps) {
+    CachedStep& step = graph_for(shape_for(pieces, cache_));
+    for (const Piece& piece : pieces) {
+        cache_.extend(piece.slot, piece.position, static_cast<int64_t>(piece.ids.size()));
+    }
+    return step.run(pieces, runner_, taps);
 }
 
 Inference::Counts Inference::counts() const {

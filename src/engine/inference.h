@@ -41,6 +41,7 @@ class Inference {
 
  private:
     CachedStep& graph_for(const StepShape& shape);
+    std::vector<float> step_once(std::span<const Piece> pieces, const std::vector<Tap>& taps);
 
     std::shared_ptr<const Model> model_;
     Options options_;

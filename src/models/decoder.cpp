@@ -1,18 +1,78 @@
 #include "models/decoder.h"
 
-#include <fmt/format.h>
+#include "tensor/graph.h"
 
 namespace toy {
 
 Tensor hidden(const Decoder& m, Tensor ids, Context& ctx) {
-    Tensor x = get_rows(m.token_embd, ids) * m.spec.embed_scale;  // [T, D]
-    for (const Block& b : m.blk) x = block(x, b, ctx);            // [T, D]; the last one [O, D]
-    return norm(x, m.output_norm);                                // [O, D]
+    Tensor x = get_rows(m.token_embd, ids) * m.spec.embed_scale;                  // [T, D]
+    if (m.token_types) x = x + slice(ids.graph()->leaf(m.token_types), 0, 0, 1);  // [T, D]
+    if (m.position_embd) x = x + get_rows(m.position_embd, ctx.positions());      // [T, D]
+    x = norm(x, m.token_embd_norm);                                               // [T, D]
+    for (const Block& b : m.blk) x = block(x, b, ctx);                            // [T, D]; the last one [O, D]
+    return norm(x, m.output_norm);                                                // [O, D]
 }
 
 Tensor logits(const Decoder& m, Tensor x) {
     return softcap(linear(m.output, x) * m.spec.logit_scale, m.spec.final_softcap);
 }
+
+namespace {
+
+Attention make_attention(const Spec& s, const LayerSpec& layer) {
+    Attention a;
+    a.heads = s.heads;
+    a.kv_heads = s.kv_heads;
+    a.head_size = s.head_size;
+    a.value_size = s.value_size;
+    a.rope = layer.rope;
+    a.attn_q_norm = a.attn_k_norm = {s.norm, s.eps, {}, {}};
+    a.how = {s.attention_scale, s.attention_softcap, static_cast<int>(layer.window), s.is_causal, 0};
+    return a;
+}
+
+LatentAttention make_latent_attention(const Spec& s, const LayerSpec& layer) {
+    LatentAttention a;
+    a.heads = s.heads;
+    a.plain_size = s.latent.plain_size;
+    a.rotated_size = layer.rope.dims;
+    a.rank = s.latent.rank;
+    a.rope = layer.rope;
+    a.attn_q_a_norm = a.attn_kv_a_norm = {s.norm, s.eps, {}, {}};
+    a.how = {s.attention_scale, s.attention_softcap, static_cast<int>(layer.window), s.is_causal, s.latent.rank};
+    return a;
+}
+
+StateSpace make_state_space(const Spec& s) {
+    StateSpace m;
+    m.spec = s.state_space;
+    m.eps = s.eps;
+    m.ssm_norm = {Norm::Kind::rms, s.eps, {}, {}};
+    return m;
+}
+
+Mixer make_mixer(const Spec& s, const LayerSpec& layer) {
+    if (s.state_space.version > 0) return make_state_space(s);
+    if (s.latent.rank > 0) return make_latent_attention(s, layer);
+    return make_attention(s, layer);
+}
+
+Ffn make_ffn(const Spec& s, int64_t layer) {
+    FeedForward dense;
+    dense.activation = s.activation;
+    dense.gate = s.gate;
+    if (s.is_routed(layer)) {
+        Experts e;
+        e.routing = s.experts.routing;
+        e.activation = s.activation;
+        e.shared = dense;
+        return e;
+    }
+    if (s.ffn_width == 0) return {};
+    return dense;
+}
+
+}  // namespace
 
 Decoder make_decoder(const Spec& spec) {
     Decoder m;
@@ -22,70 +82,19 @@ Decoder make_decoder(const Spec& spec) {
         Block b;
         b.layer = i;
         b.is_last = i + 1 == spec.layers;
-        for (Norm* n : {&b.attn_norm, &b.post_attention_norm, &b.ffn_norm, &b.post_ffw_norm}) *n = empty;
-        b.attn.heads = spec.heads;
-        b.attn.kv_heads = spec.kv_heads;
-        b.attn.rope = spec.rope;
-        b.attn.how = {spec.attention_scale, spec.attention_softcap, static_cast<int>(spec.window)};
-        b.ffn.activation = spec.activation;
+        for (Norm* n : {&b.attn_norm, &b.post_attention_norm, &b.attn_output_norm, &b.ffn_norm, &b.post_ffw_norm,
+                        &b.layer_output_norm}) {
+            *n = empty;
+        }
+        b.mixer = make_mixer(spec, spec.layer[static_cast<size_t>(i)]);
+        b.ffn = make_ffn(spec, i);
+        b.is_parallel = spec.residual != Residual::sequential;
+        b.ffn_shares_norm = spec.residual == Residual::parallel_shared;
         b.residual_scale = spec.residual_scale;
-        m.blk.push_back(b);
+        m.blk.push_back(std::move(b));
     }
-    m.output_norm = empty;
+    m.token_embd_norm = m.output_norm = empty;
     return m;
-}
-
-namespace {
-
-using Shape = std::vector<int64_t>;
-
-struct Table {
-    std::vector<WeightEntry> entries;
-    void add(std::string name, Shape shape, Tensor& slot) {
-        entries.push_back({std::move(name), std::move(shape), &slot});
-    }
-    void add(const std::string& name, Shape shape, Linear& map, bool has_bias) {
-        const int64_t outputs = shape.front();
-        add(name + ".weight", std::move(shape), map.weight);
-        if (has_bias) add(name + ".bias", {outputs}, map.bias);
-    }
-    void add(const std::string& name, int64_t size, Norm& n) {
-        add(name + ".weight", {size}, n.weight);
-        if (n.kind == Norm::Kind::layer) add(name + ".bias", {size}, n.bias);
-    }
-};
-
-void add_block(Table& table, const Spec& s, Block& b) {
-    const std::string blk = fmt::format("blk.{}.", b.layer);
-    table.add(blk + "attn_norm", s.width, b.attn_norm);
-    table.add(blk + "attn_q", {s.heads * s.head_size, s.width}, b.attn.attn_q, s.has_qkv_bias);
-    table.add(blk + "attn_k", {s.kv_heads * s.head_size, s.width}, b.attn.attn_k, s.has_qkv_bias);
-    table.add(blk + "attn_v", {s.kv_heads * s.value_size, s.width}, b.attn.attn_v, s.has_qkv_bias);
-    table.add(blk + "attn_output", {s.width, s.heads * s.value_size}, b.attn.attn_output, s.has_output_bias);
-    if (s.has_post_norms) table.add(blk + "post_attention_norm", s.width, b.post_attention_norm);
-    table.add(blk + "ffn_norm", s.width, b.ffn_norm);
-    table.add(blk + "ffn_gate", {s.ffn_width, s.width}, b.ffn.ffn_gate, s.has_ffn_bias);
-    table.add(blk + "ffn_up", {s.ffn_width, s.width}, b.ffn.ffn_up, s.has_ffn_bias);
-    table.add(blk + "ffn_down", {s.width, s.ffn_width}, b.ffn.ffn_down, s.has_ffn_bias);
-    if (s.has_post_norms) table.add(blk + "post_ffw_norm", s.width, b.post_ffw_norm);
-}
-
-}  // namespace
-
-std::vector<WeightEntry> weight_table(Decoder& m) {
-    const Spec& s = m.spec;
-    Table table;
-    table.add("token_embd.weight", {s.vocabulary, s.width}, m.token_embd);
-    if (s.has_rope_factors) table.add("rope_freqs.weight", {s.rope.dims / 2}, m.rope_freqs);
-    for (Block& b : m.blk) add_block(table, s, b);
-    table.add("output_norm", s.width, m.output_norm);
-    if (!s.is_tied) table.add("output", {s.vocabulary, s.width}, m.output, false);
-    return std::move(table.entries);
-}
-
-void share_weights(Decoder& m) {
-    if (m.spec.is_tied) m.output.weight = m.token_embd;
-    for (Block& b : m.blk) b.attn.rope_factors = m.rope_freqs;
 }
 
 }  // namespace toy

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "core/error.h"
+#include "models/assemble.h"
 #include "models/family.h"
+#include "tensor/transfer.h"
 
 namespace toy {
 namespace {
@@ -18,25 +20,41 @@ std::vector<int64_t> row_major(const GgufTensor& tensor) {
     return shape;
 }
 
-Tensor load_weight(const WeightEntry& entry, Model& model) {
+void check_type(const WeightEntry& entry, DType type, const std::string& origin) {
+    const bool is_raw = entry.use == WeightEntry::Use::raw;
+    if (is_raw ? type != DType::F32 : !converts_to_f32(type)) {
+        bad_input("{}: tensor '{}' has the type {}, which {} cannot have", origin, entry.name, name(type),
+                  entry.shape.size() == 1 ? "a vector"
+                  : is_raw                ? "a factor"
+                                          : "a weight");
+    }
+}
+
+// Which tensors of the file a weight was made of joins `used`.
+Tensor load_weight(const WeightEntry& entry, Model& model, std::set<std::string>& used) {
     const std::string& origin = model.file.metadata().origin();
     const GgufTensor* tensor = model.file.find(entry.name);
-    if (tensor == nullptr) bad_input("{}: there is no tensor '{}'", origin, entry.name);
+    if (tensor == nullptr) {
+        const std::optional<Assembled> parts = assemble(entry, model.file, model.spec());
+        if (!parts) bad_input("{}: there is no tensor '{}'", origin, entry.name);
+        used.insert(parts->sources.begin(), parts->sources.end());
+        const Tensor weight = model.params.add(entry.name, parts->layout);
+        model.params.allocate();
+        write(weight, std::span<const std::byte>(parts->bytes));
+        return weight;
+    }
+    used.insert(entry.name);
     if (row_major(*tensor) != entry.shape) {
         bad_input("{}: tensor '{}' has the shape [{}], expected [{}]", origin, entry.name,
                   fmt::join(row_major(*tensor), ", "), fmt::join(entry.shape, ", "));
     }
-    const bool is_vector = entry.shape.size() == 1;
-    if (is_vector ? tensor->type != DType::F32 : !converts_to_f32(tensor->type)) {
-        bad_input("{}: tensor '{}' has the type {}, which {} cannot have", origin, entry.name, name(tensor->type),
-                  is_vector ? "a vector" : "a weight");
-    }
+    check_type(entry, tensor->type, origin);
     const Layout layout = packed_ne(tensor->type, tensor->rank, tensor->ne);
     return model.params.map(entry.name, layout, model.file.parts()[tensor->part], tensor->offset);
 }
 
 // A tensor that nothing reads would be a part of the model that we leave out.
-void refuse_unused(const Model& model, const std::set<std::string_view>& used) {
+void refuse_unused(const Model& model, const std::set<std::string>& used) {
     for (const GgufTensor& tensor : model.file.tensors()) {
         if (!used.contains(tensor.name)) {
             bad_input("{}: tensor '{}' has no place in architecture {}", model.file.metadata().origin(), tensor.name,
@@ -50,11 +68,10 @@ void refuse_unused(const Model& model, const std::set<std::string_view>& used) {
 std::shared_ptr<const Model> Model::load(const std::filesystem::path& path, const Device& device) {
     auto model = std::make_shared<Model>(Gguf::open(path), device);
     model->decoder = make_decoder(read_spec(model->file));
-    std::set<std::string_view> used;
-    const std::vector<WeightEntry> table = weight_table(model->decoder);
-    for (const WeightEntry& entry : table) {
-        *entry.slot = load_weight(entry, *model);
-        used.insert(entry.name);
+    std::set<std::string> used;
+    for (const WeightEntry& entry : weight_table(model->decoder)) {
+        *entry.slot = load_weight(entry, *model, used);
+        if (entry.use == WeightEntry::Use::matrix) model->matrices.push_back(*entry.slot);
     }
     refuse_unused(*model, used);
     share_weights(model->decoder);

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "io/gguf.h"
-#include "models/decoder.h"
+#include "models/weights.h"
 #include "tensor/params.h"
 
 namespace toy {
@@ -13,6 +13,7 @@ struct Model {
     Gguf file;
     Params params;
     Decoder decoder;
+    std::vector<Tensor> matrices;  ///< the weights that activations are multiplied with, experts' stacks among them
 
     /// Throws Error{bad_input} with one sentence that names the key or tensor that is missing, unknown or of another
     /// shape.

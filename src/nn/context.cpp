@@ -4,6 +4,7 @@ namespace toy {
 
 Tensor attend_to(Operand q, Tensor k, Tensor v, Tensor mask, const Attn& how, bool fused) {
     const Tensor x = q.tensor;
+    if (!v) v = slice(k, -1, 0, how.values_in_keys);
     const int64_t rows = x.dim(-4) * x.dim(-2);  // S·T
     if (fused) {
         const Tensor a = flash_attention(q, k, v, mask, how.scale, how.softcap);  // [S, T, H, dv]

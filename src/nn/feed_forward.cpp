@@ -3,12 +3,44 @@
 #include "tensor/graph.h"
 
 namespace toy {
+namespace {
+
+using Activation = FeedForward::Activation;
+
+Tensor activate(Activation activation, Operand x) {
+    switch (activation) {
+        case Activation::silu: return silu(x);
+        case Activation::gelu: return gelu(x);
+        case Activation::gelu_erf: break;
+    }
+    return gelu_erf(x);
+}
+
+Tensor inner(Operand x, const FeedForward& f) {
+    if (f.gate == FeedForward::Gate::none) return activate(f.activation, linear(f.ffn_up, x));  // [T, F]
+    if (f.gate == FeedForward::Gate::in_up) {
+        const Tensor both = linear(f.ffn_up, x);  // [T, 2F]
+        const int64_t width = both.dim(-1) / 2;
+        return gated(f.activation, slice(both, -1, 0, width), slice(both, -1, width, width));
+    }
+    const auto [gate, up] = project(x, {f.ffn_gate, f.ffn_up});  // [T, F], [T, F]
+    return gated(f.activation, gate, up);
+}
+
+}  // namespace
+
+Tensor gated(Activation activation, Operand gate, Tensor up) {
+    switch (activation) {
+        case Activation::silu: return swiglu(gate, up);
+        case Activation::gelu: return geglu(gate, up);
+        case Activation::gelu_erf: break;
+    }
+    return Operand(gelu_erf(gate), gate.where) * up;
+}
 
 Tensor feed_forward(Operand x, const FeedForward& f) {
     const Scope scope(x.tensor, "feed_forward");
-    const auto [gate, up] = project(x, {f.ffn_gate, f.ffn_up});  // [T, F], [T, F]
-    const bool is_silu = f.activation == FeedForward::Activation::silu;
-    return linear(f.ffn_down, is_silu ? swiglu(gate, up) : geglu(gate, up));  // [T, D]
+    return linear(f.ffn_down, inner(x, f));  // [T, D]
 }
 
 }  // namespace toy

@@ -7,4 +7,9 @@ Tensor linear(const Linear& w, Operand x) {
     return w.bias ? Operand(y, x.where) + w.bias : y;
 }
 
+Tensor linear_id(const Linear& w, Operand x, Tensor ids) {
+    const Tensor y = matmul_id(w.weight, x, ids);
+    return w.bias ? add_id(Operand(y, x.where), w.bias, ids) : y;
+}
+
 }  // namespace toy

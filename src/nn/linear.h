@@ -6,15 +6,19 @@
 
 namespace toy {
 
-/// A linear map as GGUF stores it: weight [N, K] of any type, bias [N] or absent.
+/// A linear map as GGUF stores it: weight [N, K] of any type, bias [N] or absent. Of experts: weight [E, N, K], bias
+/// [E, N].
 struct Linear {
     Tensor weight;
     Tensor bias;
     explicit operator bool() const { return static_cast<bool>(weight); }
 };
 
-/// x·Wᵀ + b: [T, K] -> [T, N]. With `project` the only place where a Linear is applied.
+/// x·Wᵀ + b: [T, K] -> [T, N]. With `project` and `linear_id` the only place where a Linear is applied.
 Tensor linear(const Linear& w, Operand x);
+
+/// The same by the experts that each token chose: x [T, 1 or U, K], ids i32 [T, U] -> [T, U, N].
+Tensor linear_id(const Linear& w, Operand x, Tensor ids);
 
 /// Several linear maps of one input, which is read once: x [T, K] -> {[T, N₁], [T, N₂], …}.
 template <size_t N>

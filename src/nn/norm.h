@@ -3,7 +3,8 @@
 
 namespace toy {
 
-/// A normalisation over the last axis with its weight [D], and bias [D] where the kind has one.
+/// A normalisation over the last axis with its weight [D], and bias [D] where there is one. A weight [n, D] scales x
+/// [T, n, D] row by row.
 struct Norm {
     enum class Kind { rms, layer };
     Kind kind = Kind::rms;

@@ -52,7 +52,7 @@ struct Tolerance {
 };
 Tolerance tolerance(const Model& model) {
     const bool is_strict = has_recorded_kernels();
-    switch (model.decoder.blk.front().attn.attn_q.weight.dtype()) {
+    switch (model.matrices.front().dtype()) {
         case DType::F32: return {1e-4, 1e-4};
         case DType::F16:
         case DType::BF16: return is_strict ? Tolerance{1e-2, 1e-2} : Tolerance{6e-2, 1e-2};
@@ -90,7 +90,7 @@ TEST_P(Oracle, LogProbabilitiesAndGreedyTokensAreThoseOfLlamaCpp) {
     const auto vocabulary = static_cast<size_t>(model->spec().vocabulary);
     const std::vector<int32_t> ids = fixture["ids"];
     // llama.cpp ignores Mistral's window; up to it both compute the same.
-    const int64_t window = model->spec().window;
+    const int64_t window = model->spec().layer.front().window;
     const size_t compared = window > 0 ? static_cast<size_t>(window) : tokens.size();
     double largest = 0;
     double sum = 0;

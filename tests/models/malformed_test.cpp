@@ -83,7 +83,10 @@ TEST_P(Malformed, IsRefusedWithOneSentence) {
 const Change k_changes[] = {
     {"architecture_absent", without("general.architecture"), k_same, "key 'general.architecture' is missing"},
     {"architecture_unknown", set("general.architecture", std::string("gpt5")), k_same,
-     "architecture 'gpt5' is not supported; supported: llama"},
+     "architecture 'gpt5' is not supported; supported: llama, gpt2, qwen2, qwen3, qwen2moe, qwen3moe, smollm3, olmo2, "
+     "olmoe, granite, granitemoe, gemma, gemma2, gemma3, phi3, starcoder2, stablelm, falcon, gptneox, deepseek2, "
+     "mamba, "
+     "mamba2, bert, nomic-bert"},
     {"an_adapter", set("general.type", std::string("adapter")), k_same,
      "this is a file of type 'adapter', not a model"},
     {"layers_absent", without("llama.block_count"), k_same, "key 'llama.block_count' is missing"},
@@ -110,6 +113,7 @@ const Change k_changes[] = {
     {"heads_not_dividing_width",
      [](Metadata& m) {
          m.erase("llama.attention.key_length");
+         m.erase("llama.attention.head_count_kv");
          m.set("llama.attention.head_count", uint32_t{7});
      },
      k_same, "llama.embedding_length = 256 is not divisible by llama.attention.head_count = 7"},
@@ -118,7 +122,7 @@ const Change k_changes[] = {
     {"rope_wider_than_head", set("llama.rope.dimension_count", uint32_t{64}), k_same,
      "llama.rope.dimension_count = 64 must be even and at most the head size 32"},
     {"rope_scaling_unknown", set("llama.rope.scaling.type", std::string("magic")), k_same,
-     "llama.rope.scaling.type is 'magic'; none and linear are supported"},
+     "llama.rope.scaling.type is 'magic'; none, linear, yarn and longrope are supported"},
     {"eps_nan", set("llama.attention.layer_norm_rms_epsilon", std::nanf("")), k_same,
      "llama.attention.layer_norm_rms_epsilon is nan, but must be a positive number"},
     {"eps_negative", set("llama.attention.layer_norm_rms_epsilon", -1e-5f), k_same,
@@ -128,8 +132,14 @@ const Change k_changes[] = {
     {"base_0", set("llama.rope.freq_base", 0.0f), k_same, "llama.rope.freq_base is 0, but must be a positive number"},
     {"base_infinite", set("llama.rope.freq_base", INFINITY), k_same,
      "llama.rope.freq_base is inf, but must be a positive number"},
-    {"experts", set("llama.expert_count", uint32_t{8}), k_same,
-     "mixtures of experts are not supported (llama.expert_count = 8)"},
+    {"experts_without_a_choice", set("llama.expert_count", uint32_t{8}), k_same,
+     "key 'llama.expert_used_count' is missing"},
+    {"more_experts_used_than_there_are",
+     [](Metadata& m) {
+         m.set("llama.expert_count", uint32_t{8});
+         m.set("llama.expert_used_count", uint32_t{9});
+     },
+     k_same, "llama.expert_used_count = 9 is more than llama.expert_count = 8"},
     {"tokens_fewer_than_rows", set("tokenizer.ggml.tokens", Array(std::vector<std::string>(511, "x"))), k_same,
      "tokenizer.ggml.tokens has 511 tokens, but token_embd.weight has 512 rows"},
     {"embedding_absent", k_as_is, renamed("token_embd.weight", ""), "there is no tensor 'token_embd.weight'"},

@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "io/gguf_writer.h"
-#include "models/decoder.h"
+#include "models/weights.h"
 
 namespace toy::test {
 namespace {
@@ -47,7 +47,7 @@ void add_part(Recipe& r, const std::string& part) {
         r.spec.kv_heads = group == 8 ? 1 : group == 3 ? 4 : 256 / r.spec.head_size;
         r.spec.heads = group * r.spec.kv_heads;
     } else if (part[0] == 'w') {
-        r.spec.window = number(part);
+        for (LayerSpec& layer : r.spec.layer) layer.window = number(part);
     } else {
         bad_input("'{}' is no part of a recipe", part);
     }
@@ -64,10 +64,11 @@ void set_keys(GgufWriter& w, const Spec& s) {
     w.set("llama.attention.key_length", static_cast<uint32_t>(s.head_size));
     w.set("llama.attention.value_length", static_cast<uint32_t>(s.value_size));
     w.set("llama.attention.layer_norm_rms_epsilon", s.eps);
-    w.set("llama.rope.dimension_count", static_cast<uint32_t>(s.rope.dims));
-    w.set("llama.rope.freq_base", s.rope.base);
+    w.set("llama.rope.dimension_count", static_cast<uint32_t>(s.layer.front().rope.dims));
+    w.set("llama.rope.freq_base", s.layer.front().rope.base);
     w.set("llama.vocab_size", static_cast<uint32_t>(s.vocabulary));
-    if (s.window > 0) w.set("llama.attention.sliding_window", static_cast<uint32_t>(s.window));
+    const int64_t window = s.layer.front().window;
+    if (window > 0) w.set("llama.attention.sliding_window", static_cast<uint32_t>(window));
 }
 
 void set_vocabulary(GgufWriter& w) {
@@ -108,8 +109,7 @@ Recipe recipe(std::string_view name) {
     s.ffn_width = 512;
     s.context = 1024;
     s.eps = 1e-5f;
-    s.rope.order = Rope::Order::normal;
-    s.rope.base = 10000.0f;
+    s.layer.resize(static_cast<size_t>(s.layers));
     std::istringstream parts{std::string(name)};
     std::string part;
     std::getline(parts, part, '-');
@@ -119,7 +119,10 @@ Recipe recipe(std::string_view name) {
     s.head_size = s.value_size = 64;
     s.heads = s.kv_heads = 4;
     while (std::getline(parts, part, '-')) add_part(r, part);
-    s.rope.dims = static_cast<int>(s.head_size);
+    for (LayerSpec& layer : s.layer) {
+        layer.rope.order = Rope::Order::normal;
+        layer.rope.dims = static_cast<int>(s.head_size);
+    }
     s.attention_scale = 1.0f / std::sqrt(static_cast<float>(s.head_size));
     return r;
 }

@@ -79,13 +79,16 @@ class Reference {
 
     // Pairs of neighbours turn by position · base^(−2i/d) / factor (arXiv 2104.09864).
     void rotate(Rows& x, int64_t heads) const {
-        const std::vector<float> factors =
-            spec_.has_rope_factors ? weight("rope_freqs.weight", {spec_.rope.dims / 2}) : std::vector<float>();
+        const std::vector<float> factors = spec_.has_rope_factors
+                                               ? weight("rope_freqs.weight", {spec_.layer.front().rope.dims / 2})
+                                               : std::vector<float>();
         for (size_t t = 0; t < x.size(); ++t) {
             for (int64_t h = 0; h < heads; ++h) {
-                for (int64_t i = 0; i < spec_.rope.dims / 2; ++i) {
-                    const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(spec_.rope.dims);
-                    double angle = static_cast<double>(t) * std::pow(static_cast<double>(spec_.rope.base), exponent);
+                for (int64_t i = 0; i < spec_.layer.front().rope.dims / 2; ++i) {
+                    const double exponent =
+                        -2.0 * static_cast<double>(i) / static_cast<double>(spec_.layer.front().rope.dims);
+                    double angle =
+                        static_cast<double>(t) * std::pow(static_cast<double>(spec_.layer.front().rope.base), exponent);
                     if (!factors.empty()) angle /= factors[static_cast<size_t>(i)];
                     double& a = x[t][static_cast<size_t>(h * spec_.head_size + 2 * i)];
                     double& b = x[t][static_cast<size_t>(h * spec_.head_size + 2 * i + 1)];
@@ -107,8 +110,9 @@ class Reference {
         Rows y(x.size(), Row(static_cast<size_t>(s.heads * s.value_size), 0.0));
         for (size_t t = 0; t < x.size(); ++t) {
             // A window of W sees W tokens, the present one included.
-            const size_t first =
-                s.window > 0 && static_cast<int64_t>(t) >= s.window ? t + 1 - static_cast<size_t>(s.window) : 0;
+            const size_t first = s.layer.front().window > 0 && static_cast<int64_t>(t) >= s.layer.front().window
+                                     ? t + 1 - static_cast<size_t>(s.layer.front().window)
+                                     : 0;
             for (int64_t h = 0; h < s.heads; ++h) attend(q, k, v, t, first, h, y[t]);
         }
         return linear(y, blk + "attn_output", s.width, s.has_output_bias);

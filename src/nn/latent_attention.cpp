@@ -1,0 +1,31 @@
+#include "nn/latent_attention.h"
+
+#include "tensor/graph.h"
+
+namespace toy {
+namespace {
+
+// [T, H·(n + r)]
+Tensor queries(Operand x, const LatentAttention& a) {
+    return a.attn_q ? linear(a.attn_q, x) : linear(a.attn_q_b, norm(linear(a.attn_q_a, x), a.attn_q_a_norm));
+}
+
+// Each head through its own matrix: w [H, N, K], x [T, H, K] -> [T, H, N].
+Tensor by_head(Tensor w, Operand x) { return contiguous(permute(matmul(w, permute(x, {1, 0, 2})), {1, 0, 2})); }
+
+}  // namespace
+
+Tensor attention(Operand x, const LatentAttention& a, int layer, Context& ctx) {
+    const Scope scope(x.tensor, "attention");
+    const std::vector<Tensor> q =
+        split(heads(queries(x, a), a.heads), {a.plain_size, a.rotated_size});                    // [T, H, n], [T, H, r]
+    const std::vector<Tensor> kv = split(linear(a.attn_kv_a_mqa, x), {a.rank, a.rotated_size});  // [T, c], [T, r]
+    const Tensor latent = heads(norm(kv[0], a.attn_kv_a_norm), 1);                               // [T, 1, c]
+    const Tensor q_rotated = rope(q[1], ctx.positions(), a.rope);                                // [T, H, r]
+    const Tensor k_rotated = rope(heads(kv[1], 1), ctx.positions(), a.rope);                     // [T, 1, r]
+    const Tensor q_latent = by_head(a.attn_k_b, q[0]);                                           // [T, H, c]
+    const Tensor y = ctx.attend(layer, concat(q_latent, q_rotated, -1), concat(latent, k_rotated, -1), {}, a.how);
+    return linear(a.attn_output, merge_heads(by_head(a.attn_v_b, y)));  // [T, H, c] -> [T, H·dv] -> [T, D]
+}
+
+}  // namespace toy
