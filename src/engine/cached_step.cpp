@@ -130,6 +130,7 @@ CachedStep::CachedStep(const Model& model, const KvCache& cache, const StepShape
                        bool fused, const RepackedWeights* repacked)
     : cache_(cache), shape_(shape) {
     const int64_t rows = shape.sequences * shape.tokens;
+    graph_.set_fusing(shape.is_fusing);
     ids_ = graph_.input("ids", DType::I32, {rows});
     StepContext context(*this, fused);
     const Tensor h = graph_.name(hidden(model.decoder, ids_, context), "hidden");
@@ -144,7 +145,13 @@ size_t CachedStep::first_row(const Piece& piece) const {
     return static_cast<size_t>((piece.slot - shape_.first_slot) * shape_.tokens);
 }
 
-std::vector<float> CachedStep::run(std::span<const Piece> pieces, Runner& runner, const std::vector<Tap>& taps) {
+std::vector<float> CachedStep::run(std::span<const Piece> pieces, Runner& runner, std::span<const NamedTap> named) {
+    std::vector<Tap> taps;
+    for (const NamedTap& tap : named) {
+        const Tensor tensor = graph_.find(tap.name);
+        if (!tensor) bad_input("this model has no step named '{}' (docs/taps.md)", tap.name);
+        taps.push_back({tensor, tap.see});
+    }
     write_tokens(pieces);
     write_masks(pieces);
     write_states(pieces);

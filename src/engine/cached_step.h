@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/kv_cache.h"
@@ -22,6 +24,13 @@ struct Piece {
     bool is_long = false;          ///< Spec::is_long of the whole sequence, which all pieces of a step share
 };
 
+/// A step of the model to look at, by its name (docs/taps.md). `see` is called while the values are there; padding rows
+/// are among them.
+struct NamedTap {
+    std::string name;  ///< "blk.3.attn_q"
+    std::function<void(Tensor)> see;
+};
+
 /// What a step's graph is keyed by; each number rounded to a small set, so that few graphs serve all steps.
 struct StepShape {
     int first_slot = 0;
@@ -30,6 +39,7 @@ struct StepShape {
     int64_t keys = 256;   ///< cached rows of each sequence that attention sees
     int64_t outputs = 0;  ///< rows of logits; 0: only the cache is filled
     bool is_long = false;
+    bool is_fusing = true;  ///< Graph::is_fusing
     auto operator<=>(const StepShape&) const = default;
 };
 /// The shape that holds these pieces, all of which have equally many tokens.
@@ -41,9 +51,9 @@ class CachedStep {
     CachedStep(const Model& model, const KvCache& cache, const StepShape& shape, const Device& device, bool fused,
                const RepackedWeights* repacked);
 
-    /// Computes the pieces and returns their logits, one row of V for each output in their order. `taps` as
-    /// Runner::run.
-    std::vector<float> run(std::span<const Piece> pieces, Runner& runner, const std::vector<Tap>& taps = {});
+    /// Computes the pieces and returns their logits, one row of V for each output in their order. Throws
+    /// Error{bad_input} where no step of the model has a tap's name.
+    std::vector<float> run(std::span<const Piece> pieces, Runner& runner, std::span<const NamedTap> taps = {});
 
     const Graph& graph() const { return graph_; }
     size_t bytes() const { return graph_.arena_bytes() + graph_.input_bytes(); }

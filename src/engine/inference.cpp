@@ -1,9 +1,12 @@
 #include "engine/inference.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <utility>
 
 #include "core/error.h"
+#include "core/log.h"
 
 namespace toy {
 namespace {
@@ -30,6 +33,11 @@ std::vector<Tensor> matrices_to_repack(const Model& model) {
     for (Tensor weight : model.matrices) consider(weight);
     if (model.spec().is_tied) consider(model.decoder.output.weight);
     return all;
+}
+
+bool is_hidden_by_fusion(const NamedTap& tap) {
+    constexpr std::array<std::string_view, 3> k_hidden = {".scores", ".softmax", ".ffn_act"};
+    return std::any_of(k_hidden.begin(), k_hidden.end(), [&](std::string_view s) { return tap.name.ends_with(s); });
 }
 
 // `count` tokens of each piece from token `first` on.
@@ -102,7 +110,7 @@ CachedStep& Inference::graph_for(const StepShape& shape) {
     return *steps_.front().second;
 }
 
-std::vector<float> Inference::step(std::span<const Piece> pieces, const std::vector<Tap>& taps) {
+std::vector<float> Inference::step(std::span<const Piece> pieces, std::span<const NamedTap> taps) {
     for (const Piece& piece : pieces) {
         const int64_t end = piece.position + static_cast<int64_t>(piece.ids.size());
         if (piece.ids.empty() || piece.position < 0 || end > options_.context) {
@@ -124,8 +132,13 @@ std::vector<float> Inference::step(std::span<const Piece> pieces, const std::vec
     return rows;
 }
 
-std::vector<float> Inference::step_once(std::span<const Piece> pieces, const std::vector<Tap>& taps) {
-    CachedStep& step = graph_for(shape_for(pieces, cache_));
+std::vector<float> Inference::step_once(std::span<const Piece> pieces, std::span<const NamedTap> taps) {
+    StepShape shape = shape_for(pieces, cache_);
+    shape.is_fusing = std::none_of(taps.begin(), taps.end(), is_hidden_by_fusion);
+    if (!shape.is_fusing && !std::exchange(has_said_plain_, true)) {
+        logging::warn("taps on scores, softmax and ffn_act need the plain operators, which are used for this run");
+    }
+    CachedStep& step = graph_for(shape);
     for (const Piece& piece : pieces) {
         cache_.extend(piece.slot, piece.position, static_cast<int64_t>(piece.ids.size()));
     }

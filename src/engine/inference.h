@@ -25,7 +25,9 @@ class Inference {
     Inference(std::shared_ptr<const Model> model, const Device& device, const Options& options);
 
     /// Computes pieces of equal length, one per slot, in one graph; returns logits, one row of V per wanted output.
-    std::vector<float> step(std::span<const Piece> pieces, const std::vector<Tap>& taps = {});
+    /// Taps on what fused operators hide (scores, softmax, ffn_act) make the layers do without them, which is said
+    /// once.
+    std::vector<float> step(std::span<const Piece> pieces, std::span<const NamedTap> taps = {});
 
     const Model& model() const { return *model_; }
     const Options& options() const { return options_; }
@@ -41,7 +43,7 @@ class Inference {
 
  private:
     CachedStep& graph_for(const StepShape& shape);
-    std::vector<float> step_once(std::span<const Piece> pieces, const std::vector<Tap>& taps);
+    std::vector<float> step_once(std::span<const Piece> pieces, std::span<const NamedTap> taps);
 
     std::shared_ptr<const Model> model_;
     Options options_;
@@ -50,6 +52,7 @@ class Inference {
     RepackedWeights repacked_;
     std::list<std::pair<StepShape, std::unique_ptr<CachedStep>>> steps_;  // most recently used first
     int64_t hits_ = 0, misses_ = 0;
+    bool has_said_plain_ = false;
 };
 
 }  // namespace toy

@@ -8,7 +8,7 @@ Tensor hidden(const Decoder& m, Tensor ids, Context& ctx) {
     Tensor x = get_rows(m.token_embd, ids) * m.spec.embed_scale;                  // [T, D]
     if (m.token_types) x = x + slice(ids.graph()->leaf(m.token_types), 0, 0, 1);  // [T, D]
     if (m.position_embd) x = x + get_rows(m.position_embd, ctx.positions());      // [T, D]
-    x = norm(x, m.token_embd_norm);                                               // [T, D]
+    x = named(norm(x, m.token_embd_norm), "embed");                               // [T, D]
     for (const Block& b : m.blk) x = block(x, b, ctx);                            // [T, D]; the last one [O, D]
     return norm(x, m.output_norm);                                                // [O, D]
 }

@@ -29,10 +29,11 @@ Tensor block(Tensor x, const Block& b, Context& ctx) {
         a = ctx.select_outputs(a);
         if (b.ffn_shares_norm) h = ctx.select_outputs(h);
     }
-    const Tensor y = norm(x + a, b.attn_output_norm);
+    const Tensor y = norm(named(x + a, "post_attn"), b.attn_output_norm);
     if (std::holds_alternative<std::monostate>(b.ffn)) return y;
     const Tensor f = feed_forward(b.ffn_shares_norm ? h : norm(b.is_parallel ? x : y, b.ffn_norm), b);
-    return norm(y + norm(f, b.post_ffw_norm) * b.residual_scale, b.layer_output_norm);  // [T, D] or [O, D]
+    const Tensor sum = named(y + norm(f, b.post_ffw_norm) * b.residual_scale, "post_ffn");
+    return norm(sum, b.layer_output_norm);  // [T, D] or [O, D]
 }
 
 }  // namespace toy

@@ -22,7 +22,7 @@ Choice route(Operand x, const Experts& e) {
     Tensor weights = reshape(get_rows(reshape(gates, {tokens, count, 1}), ids), {tokens, r.used});
     if (r.gate == Routing::Gate::softmax_of_chosen) weights = softmax(weights);
     if (r.is_normalised) weights = weights / sum_rows(weights);
-    return {ids, weights * r.scale};
+    return {named(ids, "ffn_moe_ids"), named(weights * r.scale, "ffn_moe_weights")};
 }
 
 // The sum over the chosen experts: [T, U, D] -> [T, D].
@@ -45,10 +45,10 @@ Tensor experts(Operand x, const Experts& e) {
     const Tensor y = linear_id(e.ffn_down_exps, gated(e.activation, gate, up), ids);  // [T, U, D]
     const Tensor weighted = y * reshape(weights, {tokens, e.routing.used, 1});        // [T, U, D]
     Tensor sum = sum_of_chosen(weighted);                                             // [T, D]
-    if (!e.shared.ffn_up) return sum;
+    if (!e.shared.ffn_up) return named(sum, "ffn_moe_out");
     Tensor shared = feed_forward(x, e.shared);
     if (e.ffn_gate_inp_shexp) shared = shared * sigmoid(linear(e.ffn_gate_inp_shexp, x));  // [T, D]·[T, 1]
-    return sum + shared;
+    return named(sum + shared, "ffn_moe_out");
 }
 
 }  // namespace toy

@@ -24,8 +24,11 @@ Tensor attention(Operand x, const LatentAttention& a, int layer, Context& ctx) {
     const Tensor q_rotated = rope(q[1], ctx.positions(), a.rope);                                // [T, H, r]
     const Tensor k_rotated = rope(heads(kv[1], 1), ctx.positions(), a.rope);                     // [T, 1, r]
     const Tensor q_latent = by_head(a.attn_k_b, q[0]);                                           // [T, H, c]
-    const Tensor y = ctx.attend(layer, concat(q_latent, q_rotated, -1), concat(latent, k_rotated, -1), {}, a.how);
-    return linear(a.attn_output, merge_heads(by_head(a.attn_v_b, y)));  // [T, H, c] -> [T, H·dv] -> [T, D]
+    const Tensor q_all = named(concat(q_latent, q_rotated, -1), "q_rot");                        // [T, H, c + r]
+    const Tensor k_all = named(concat(latent, k_rotated, -1), "k_rot");                          // [T, 1, c + r]
+    const Tensor y = ctx.attend(layer, q_all, k_all, {}, a.how);                                 // [T, H, c]
+    return linear(a.attn_output,
+                  merge_heads(named(by_head(a.attn_v_b, y), "heads")));  // [T, H, c] -> [T, H·dv] -> [T, D]
 }
 
 }  // namespace toy

@@ -229,6 +229,23 @@ Tensor Graph::name(Tensor tensor, std::string name) {
     return tensor;
 }
 
+Tensor named(Tensor tensor, std::string_view name) {
+    Graph& graph = *tensor.graph();
+    if (!graph.node(tensor).name.empty()) return tensor;
+    const std::string_view outer = std::string_view(graph.scope_).substr(0, graph.scope_.find('/'));
+    std::string full = outer.empty() ? std::string(name) : fmt::format("{}.{}", outer, name);
+    return graph.find(full) ? tensor : graph.name(tensor, std::move(full));
+}
+
+Tensor named_after(Tensor tensor, Tensor weight) {
+    constexpr std::string_view k_suffix = ".weight";
+    Graph& graph = *tensor.graph();
+    const std::string_view name = weight.name();
+    if (!name.ends_with(k_suffix) || !graph.node(tensor).name.empty()) return tensor;
+    std::string full(name.substr(0, name.size() - k_suffix.size()));
+    return graph.find(full) ? tensor : graph.name(tensor, std::move(full));
+}
+
 void Graph::output(Tensor tensor) {
     if (is_allocated()) failure("outputs are chosen before the graph is allocated");
     const int32_t node = import(tensor);

@@ -71,6 +71,11 @@ class Graph {
 
     /// Gives a node a name by which it is found, tapped and shown. Throws Error where the name is taken.
     Tensor name(Tensor tensor, std::string name);
+    /// Whether layers may use operators that do several steps at once and so hide what lies between (flash attention,
+    /// swiglu). To be chosen before the first operation; on by default.
+    void set_fusing(bool is_fusing) { is_fusing_ = is_fusing; }
+    bool is_fusing() const { return is_fusing_; }
+
     /// Keeps a node's values readable after a run.
     void output(Tensor tensor);
 
@@ -92,6 +97,7 @@ class Graph {
 
  private:
     friend class Scope;
+    friend Tensor named(Tensor tensor, std::string_view name);
     int32_t import(const Tensor& tensor);
     int32_t base_of(int32_t node) const;
     void note_writes(const Node& node);
@@ -106,6 +112,7 @@ class Graph {
     std::unordered_map<const Parameter*, int32_t> leaves_;
     std::unordered_map<std::string, int32_t> names_;
     std::string scope_;
+    bool is_fusing_ = true;
     std::unique_ptr<Device> device_;
     ggml_context* input_context_ = nullptr;
     ggml_backend_buffer* input_buffer_ = nullptr;
@@ -113,6 +120,12 @@ class Graph {
     ggml_cgraph* cgraph_ = nullptr;
     ggml_gallocr* allocator_ = nullptr;
 };
+
+/// Names a step of a layer so that it can be tapped: inside the scope "blk.3/attention", "scores" becomes
+/// "blk.3.scores". A node that has a name keeps it, and a name that is taken stays where it is. Returns the tensor.
+Tensor named(Tensor tensor, std::string_view name);
+/// The same after the weight that made it: the product with "blk.3.attn_q.weight" becomes "blk.3.attn_q".
+Tensor named_after(Tensor tensor, Tensor weight);
 
 /// Operations recorded while a Scope lives carry its path: Scope s(x, "attention") inside "blk.3" gives
 /// "blk.3/attention".
