@@ -180,7 +180,7 @@ bool resolve_add(const Reader& reader, std::string_view key, bool conventional, 
                   reader.metadata().origin(), key, role);
     }
     logging::warn("{}: key 'tokenizer.ggml.{}_token_id' is missing; no such token is added to prompts",
-              reader.metadata().origin(), role);
+                  reader.metadata().origin(), role);
     return false;
 }
 
@@ -208,8 +208,9 @@ SpecialTokens SpecialTokens::read(const Metadata& metadata, Vocabulary& vocabula
     special.add_bos = resolve_add(reader, "add_bos_token", defaults.add_bos, special.bos, "bos");
     special.add_eos = resolve_add(reader, "add_eos_token", defaults.add_eos, special.eos, "eos");
     if (defaults.always_bos && !special.add_bos && special.bos) {
-        logging::warn("{}: key 'tokenizer.ggml.add_bos_token' is false, which is wrong for this tokenizer; BOS is added",
-                  metadata.origin());
+        logging::warn(
+            "{}: key 'tokenizer.ggml.add_bos_token' is false, which is wrong for this tokenizer; BOS is added",
+            metadata.origin());
         special.add_bos = true;
     }
     return special;

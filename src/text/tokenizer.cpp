@@ -40,7 +40,7 @@ const PreTokenizer& read_pretokenizer(const Metadata& metadata, std::string_view
     const std::string* name = metadata.find_string(pre_key);
     if (name == nullptr || name->empty()) {
         logging::warn("{}: key '{}' is missing: text is split as 'default', which may not be how the model was trained",
-                  metadata.origin(), pre_key);
+                      metadata.origin(), pre_key);
         return *find_pretokenizer("default");
     }
     const PreTokenizer* rule = find_pretokenizer(*name);
