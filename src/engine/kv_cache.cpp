@@ -140,16 +140,24 @@ void KvCache::truncate(int slot, int64_t length) {
     lengths_[static_cast<size_t>(slot)] = length;
 }
 
-void KvCache::copy(int from, int to, int64_t length) {
-    check_cut(from, length);
+void KvCache::copy_rows(int64_t from, int64_t to, int64_t count) {
     for (const std::vector<Tensor>* rows : {&keys_, &values_}) {
         for (Tensor tensor : *rows) {
-            if (!tensor || length == 0) continue;
+            if (!tensor || count == 0) continue;
             const size_t row = row_bytes(tensor.dtype(), tensor.dim(1));
-            move_bytes(tensor, static_cast<size_t>(this->row(from, 0)) * row,
-                       static_cast<size_t>(this->row(to, 0)) * row, static_cast<size_t>(length) * row);
+            move_bytes(tensor, static_cast<size_t>(from) * row, static_cast<size_t>(to) * row,
+                       static_cast<size_t>(count) * row);
         }
     }
+}
+
+void KvCache::move_rows(int slot, int64_t from, int64_t to, int64_t count) {
+    copy_rows(row(slot, from), row(slot, to), count);
+}
+
+void KvCache::copy(int from, int to, int64_t length) {
+    check_cut(from, length);
+    copy_rows(row(from, 0), row(to, 0), length);
     if (is_recurrent_ && length == 0) return truncate(to, 0);
     for (const std::vector<Tensor>* states : {&conv_, &scan_}) {
         for (Tensor tensor : *states) {

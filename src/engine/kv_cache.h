@@ -56,12 +56,16 @@ class KvCache {
     /// is shared, and how a recurrent state is kept to return to. Throws Error{bad_input} as truncate.
     void copy(int from, int to, int64_t length);
 
+    /// Copies the rows of `count` tokens of a slot from position `from` on to position `to` on.
+    void move_rows(int slot, int64_t from, int64_t to, int64_t count);
+
     size_t bytes() const { return params_.allocated_bytes(); }
     /// Bytes that a cache would take, without making it.
     static size_t bytes_for(const Spec& spec, const Options& options);
 
  private:
     void check_cut(int slot, int64_t length) const;
+    void copy_rows(int64_t from, int64_t to, int64_t count);
     Options options_;
     bool is_recurrent_;
     int64_t slot_rows_;

@@ -57,6 +57,21 @@ std::string describe_shape(const Layout& layout) {
 
 std::string Layout::describe() const { return fmt::format("{} {}", name(type), describe_shape(*this)); }
 
+bool Layout::overlaps_itself() const {
+    std::array<std::pair<size_t, size_t>, 4> axes;  // stride, steps
+    for (size_t i = 0; i < 4; ++i) {
+        axes[i] = {nb[i], static_cast<size_t>(std::max<int64_t>(i == 0 ? ne[0] / block_elements(type) : ne[i], 1)) - 1};
+    }
+    std::sort(axes.begin(), axes.end());
+    size_t reach = block_bytes(type);
+    for (const auto& [stride, steps] : axes) {
+        if (steps == 0) continue;
+        if (stride < reach) return true;
+        reach += stride * steps;
+    }
+    return false;
+}
+
 Layout packed(DType type, std::initializer_list<int64_t> dims) {
     const int rank = static_cast<int>(dims.size());
     if (rank < 1 || rank > 4) failure("a tensor has 1 to 4 axes, not {}", rank);

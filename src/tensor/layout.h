@@ -33,6 +33,8 @@ struct Layout {
     /// A fast axis slower than a slow one, as after a permutation.
     bool is_transposed() const { return nb[0] > nb[1]; }
     bool is_permuted() const { return nb[0] > nb[1] || nb[1] > nb[2] || nb[2] > nb[3]; }
+    /// Whether two elements may lie at one place: some axis steps less than the axes with smaller strides reach.
+    bool overlaps_itself() const;
     bool same_shape(const Layout& other) const { return ne == other.ne; }
 
     /// "f32 [2, 64]", row-major.

@@ -130,7 +130,8 @@ Tensor byte_view(Operand x, const std::vector<int64_t>& ne, const std::vector<si
 /// T].
 Tensor get_rows(Tensor table, Operand ids);
 /// `table` [.., R, D] with its rows `ids` (i32 or i64 [N]) replaced by x [.., N, D] (f32; converted to the table's
-/// type), in place. Use the result in place of `table` afterwards, so that readers come after the write.
+/// type), in place; ids of one step all different. Use the result in place of `table` afterwards, so that readers come
+/// after the write.
 Tensor set_rows(Tensor table, Operand x, Tensor ids);
 /// x copied into `target`, which has as many elements, converting the type; the result stands for the written target.
 Tensor copy_into(Operand x, Tensor target);

@@ -40,6 +40,13 @@ inline void require_packed(const Layout& layout, const char* operand) {
     }
 }
 
+/// What is written must not be written twice, or the result depends on the order.
+inline void require_apart(const Layout& layout, const char* operand) {
+    if (layout.overlaps_itself()) {
+        bad_input("{} of shape {} is a view that overlaps itself", operand, describe_shape(layout));
+    }
+}
+
 /// Rows at one distance over all slower axes, so that a loop over their number reaches them.
 inline void require_even_rows(const Layout& layout, const char* operand) {
     require_packed_rows(layout, operand);

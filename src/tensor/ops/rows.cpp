@@ -53,6 +53,7 @@ struct SetRows : Op {
         require_type(x, DType::F32, "x");
         if (ids.type != DType::I64 && ids.type != DType::I32) bad_input("ids cannot be {}", ids.describe());
         require_packed_rows(table, "the table");
+        require_apart(table, "the table");
         require_packed_rows(x, "x");
         require_packed_rows(ids, "ids");
         if (table.ne[0] != x.ne[0] || table.ne[2] != x.ne[2] || table.ne[3] != x.ne[3] || ids.ne[0] != x.ne[1] ||
@@ -97,6 +98,7 @@ struct CopyInto : Op {
         if (!is_copyable(x, target) || (blocks && !x.same_shape(target))) {
             bad_input("{} cannot be copied into {}", x.describe(), target.describe());
         }
+        require_apart(target, "the target");
         return target;
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
