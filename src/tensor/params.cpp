@@ -82,7 +82,7 @@ ggml_backend_buffer* Params::region_of(std::span<const std::byte> memory, const 
 Tensor Params::map(std::string name, const Layout& layout, const std::shared_ptr<const MappedFile>& file,
                    size_t offset) {
     try {
-        return map(name, layout, file->bytes(), offset, file);
+        return map(std::move(name), layout, file->bytes(), offset, file);
     } catch (const Error& error) {
         throw Error(error.kind(), fmt::format("{}: {}", file->path().string(), error.what()));
     }

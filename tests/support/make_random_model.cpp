@@ -1,8 +1,23 @@
-// Writes a random model of tests/support/random_model.h: make_random_model RECIPE FILE.gguf
+// Writes a random model of tests/support: make_random_model RECIPE FILE.gguf. A recipe is a name of random_model.h
+// ("f32-d64-g3"), or of family_models.h with a type ("gemma2:q8_0").
 #include <cstdio>
+#include <string>
 
 #include "core/error.h"
+#include "support/family_models.h"
 #include "support/random_model.h"
+
+namespace {
+
+void make(const std::string& name, const char* path) {
+    const size_t colon = name.find(':');
+    if (colon == name.npos) return toy::test::write_random_model(toy::test::recipe(name), path);
+    const std::optional<toy::DType> type = toy::dtype_from_name(name.substr(colon + 1));
+    if (!type) toy::bad_input("'{}' names no type", name);
+    toy::test::write_family_model(toy::test::family_model(name.substr(0, colon)), *type, path);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
     if (argc != 3) {
@@ -10,7 +25,7 @@ int main(int argc, char** argv) {
         return 2;
     }
     try {
-        toy::test::write_random_model(toy::test::recipe(argv[1]), argv[2]);
+        make(argv[1], argv[2]);
     } catch (const toy::Error& error) {
         std::fprintf(stderr, "make_random_model: %s\n", error.what());
         return 2;

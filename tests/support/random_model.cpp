@@ -19,12 +19,6 @@ namespace {
 
 constexpr int k_vocabulary = 512;
 
-uint64_t seed_of(std::string_view text) {
-    uint64_t seed = 0;
-    for (char c : text) seed = mix64(seed ^ static_cast<unsigned char>(c));
-    return seed;
-}
-
 int64_t number(std::string_view part) {
     int64_t value = 0;
     const auto [end, problem] = std::from_chars(part.data() + 1, part.data() + part.size(), value);
@@ -71,6 +65,14 @@ void set_keys(GgufWriter& w, const Spec& s) {
     if (window > 0) w.set("llama.attention.sliding_window", static_cast<uint32_t>(window));
 }
 
+}  // namespace
+
+uint64_t seed_of(std::string_view text) {
+    uint64_t seed = 0;
+    for (char c : text) seed = mix64(seed ^ static_cast<unsigned char>(c));
+    return seed;
+}
+
 void set_vocabulary(GgufWriter& w) {
     std::vector<std::string> tokens{"<unk>", "<s>", "</s>"};
     std::vector<int32_t> types{2, 3, 3};
@@ -95,8 +97,6 @@ void set_vocabulary(GgufWriter& w) {
     w.set("tokenizer.ggml.unknown_token_id", uint32_t{0});
     w.set("tokenizer.ggml.add_bos_token", true);
 }
-
-}  // namespace
 
 Recipe recipe(std::string_view name) {
     Recipe r;
@@ -160,7 +160,7 @@ void write_random_model(const Recipe& recipe, const std::filesystem::path& path)
     w.write(path);
 }
 
-const std::filesystem::path& random_model(std::string_view name) {
+const std::filesystem::path& models_folder() {
     struct Folder {
         std::filesystem::path path;
         Folder() {
@@ -171,12 +171,16 @@ const std::filesystem::path& random_model(std::string_view name) {
         ~Folder() { std::filesystem::remove_all(path); }
     };
     static const Folder folder;
+    return folder.path;
+}
+
+const std::filesystem::path& random_model(std::string_view name) {
     static std::mutex mutex;
     static std::map<std::string, std::filesystem::path, std::less<>> made;
     const std::scoped_lock lock(mutex);
     const auto found = made.find(name);
     if (found != made.end()) return found->second;
-    const std::filesystem::path path = folder.path / fmt::format("{}.gguf", name);
+    const std::filesystem::path path = models_folder() / fmt::format("{}.gguf", name);
     write_random_model(recipe(name), path);
     return made.emplace(name, path).first->second;
 }

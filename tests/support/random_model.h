@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/gguf_writer.h"
 #include "models/spec.h"
 #include "tensor/dtype.h"
 
@@ -29,6 +30,12 @@ void write_random_model(const Recipe& recipe, const std::filesystem::path& path)
 
 /// Writes it into a fresh temporary folder, which goes when the process ends, and returns the path; once per name.
 const std::filesystem::path& random_model(std::string_view name);
+
+/// What random models have in common: a number drawn from a name, the vocabulary of 3 control tokens, 256 bytes and
+/// words up to 512 tokens, and the temporary folder that goes when the process ends.
+uint64_t seed_of(std::string_view text);
+void set_vocabulary(GgufWriter& w);
+const std::filesystem::path& models_folder();
 
 /// `n` token ids of the model's vocabulary, the first one BOS; the same on every machine.
 std::vector<int32_t> random_tokens(int64_t vocabulary, size_t n, uint64_t seed = 1);
