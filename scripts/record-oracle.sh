@@ -1,32 +1,62 @@
 #!/bin/sh
-# Records tests/fixtures/oracle/*.json: what libllama computes for the models of tests/oracle/plan.txt (docs/oracle.md).
-# usage: scripts/record-oracle.sh [NAME...]      without names: every line of the plan
+# Records what libllama computes (docs/oracle.md): tests/fixtures/oracle/*.json for the models of tests/oracle/plan.txt,
+# and tests/fixtures/families/*.json for the families of tests/oracle/families.txt.
+# usage: scripts/record-oracle.sh [NAME...]      names of either list; without names: every line of both
 set -eu
 
 cd "$(dirname "$0")/.."
 scripts/fetch-oracle.sh
 libraries=build/oracle/lib
-oracle=build/oracle/libllama_oracle
-if [ ! -x $oracle ] || [ tests/oracle/libllama_oracle.cpp -nt $oracle ]; then
-    g++ -std=c++17 -O2 -Wall -Wextra -isystem build/oracle/include tests/oracle/libllama_oracle.cpp -o $oracle -L$libraries \
-        $(cd $libraries && ls libllama.v*.so libggml.v*.so libggml-base.so | sed 's/^/-l:/') \
-        -Wl,-rpath,'$ORIGIN/lib' -Wl,--allow-shlib-undefined
-fi
-mkdir -p tests/fixtures/oracle build/oracle/models
+for program in libllama_oracle libllama_families; do
+    oracle=build/oracle/$program
+    if [ ! -x $oracle ] || [ tests/oracle/$program.cpp -nt $oracle ] || [ tests/oracle/libllama.h -nt $oracle ]; then
+        # shellcheck disable=SC2046  # libraries are words
+        g++ -std=c++17 -O2 -Wall -Wextra -isystem build/oracle/include tests/oracle/$program.cpp -o $oracle -L$libraries \
+            $(cd $libraries && ls libllama.v*.so libggml.v*.so libggml-base.so | sed 's/^/-l:/') \
+            -Wl,--allow-shlib-undefined
+    fi
+done
+mkdir -p tests/fixtures/oracle tests/fixtures/families build/oracle/models
 maker=build/release/bin/make_random_model
+[ -x $maker ] || { scripts/bootstrap.sh && scripts/build.sh release; }
+
+is_wanted() {
+    case " $wanted " in "  " | *" $1 "*) return 0 ;; esac
+    return 1
+}
+wanted="$*"
 
 while read -r name model options; do
     case $name in '' | \#*) continue ;; esac
-    case " $* " in "  " | *" $name "*) ;; *) continue ;; esac
+    is_wanted "$name" || continue
     case $model in
         */*) file=$model
             [ -f "$file" ] || { echo "$name: $file is absent, left as it is"; continue; } ;;
         *) file=build/oracle/models/$model.gguf
-            [ -x $maker ] || { scripts/bootstrap.sh && scripts/build.sh release; }
             $maker "$model" "$file" ;;
     esac
     # shellcheck disable=SC2086  # options are words
-    $oracle $libraries "$file" --name "$model" $options >build/oracle/fixture.json
+    LD_LIBRARY_PATH=$libraries build/oracle/libllama_oracle $libraries "$file" --name "$model" $options >build/oracle/fixture.json
     mv build/oracle/fixture.json "tests/fixtures/oracle/$name.json"
     echo "$name: $(wc -c <"tests/fixtures/oracle/$name.json") bytes"
 done <tests/oracle/plan.txt
+
+while read -r family types library context longest steps; do
+    case $family in '' | \#*) continue ;; esac
+    is_wanted "$family" || continue
+    folder=$libraries
+    if [ "$library" = exact-gelu ]; then
+        scripts/build-exact-gelu.sh
+        folder=build/oracle/lib-exact-gelu
+    fi
+    for type in $(echo "$types" | tr ',' ' '); do
+        file=build/oracle/models/family.gguf
+        $maker "$family:$type" $file
+        name=$family-$type${context:+-c$context}
+        LD_LIBRARY_PATH=$folder build/oracle/libllama_families $folder $file "$family:$type" ${context:+"$context" "$longest" "$steps"} \
+            >build/oracle/fixture.json
+        mv build/oracle/fixture.json "tests/fixtures/families/$name.json"
+        echo "$name: $(wc -c <"tests/fixtures/families/$name.json") bytes"
+    done
+done <tests/oracle/families.txt
+rm -f build/oracle/models/family.gguf

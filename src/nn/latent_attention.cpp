@@ -10,8 +10,8 @@ Tensor queries(Operand x, const LatentAttention& a) {
     return a.attn_q ? linear(a.attn_q, x) : linear(a.attn_q_b, norm(linear(a.attn_q_a, x), a.attn_q_a_norm));
 }
 
-// Each head through its own matrix: w [H, N, K], x [T, H, K] -> [T, H, N].
-Tensor by_head(Tensor w, Operand x) { return contiguous(permute(matmul(w, permute(x, {1, 0, 2})), {1, 0, 2})); }
+// Each head through its own matrix: w [H, N, K], x [H, T, K] -> [T, H, N].
+Tensor by_head(Tensor w, Operand x) { return contiguous(permute(matmul(w, x), {1, 0, 2})); }
 
 }  // namespace
 
@@ -23,12 +23,12 @@ Tensor attention(Operand x, const LatentAttention& a, int layer, Context& ctx) {
     const Tensor latent = heads(norm(kv[0], a.attn_kv_a_norm), 1);                               // [T, 1, c]
     const Tensor q_rotated = rope(q[1], ctx.positions(), a.rope);                                // [T, H, r]
     const Tensor k_rotated = rope(heads(kv[1], 1), ctx.positions(), a.rope);                     // [T, 1, r]
-    const Tensor q_latent = by_head(a.attn_k_b, q[0]);                                           // [T, H, c]
+    const Tensor q_latent = by_head(a.attn_k_b, permute(q[0], {1, 0, 2}));                       // [T, H, c]
     const Tensor q_all = named(concat(q_latent, q_rotated, -1), "q_rot");                        // [T, H, c + r]
     const Tensor k_all = named(concat(latent, k_rotated, -1), "k_rot");                          // [T, 1, c + r]
     const Tensor y = ctx.attend(layer, q_all, k_all, {}, a.how);                                 // [T, H, c]
-    return linear(a.attn_output,
-                  merge_heads(named(by_head(a.attn_v_b, y), "heads")));  // [T, H, c] -> [T, H·dv] -> [T, D]
+    const Tensor by_token = contiguous(permute(y, {1, 0, 2}));  // [H, T, c], packed for ggml's fast product
+    return linear(a.attn_output, merge_heads(named(by_head(a.attn_v_b, by_token), "heads")));  // [T, D]
 }
 
 }  // namespace toy

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "core/mapped_file.h"
 #include "engine/inference.h"
 #include "engine/sampler.h"
+#include "support/oracle.h"
 #include "support/random_model.h"
 #include "support/stories.h"
 
@@ -17,33 +17,8 @@ namespace toy {
 namespace {
 
 using nlohmann::json;
-
-std::vector<std::string> fixtures() {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(TOY_SOURCE_DIR "/tests/fixtures/oracle")) {
-        names.push_back(entry.path().stem().string());
-    }
-    std::sort(names.begin(), names.end());
-    return names;
-}
-
-std::string fnv1a(const std::filesystem::path& path) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
-    for (std::byte byte : file->bytes()) hash = (hash ^ static_cast<uint64_t>(byte)) * 0x100000001b3u;
-    return fmt::format("{:016x}", hash);
-}
-
-// Whether ggml computes here with the kernels of the recording (AVX-512 with VNNI, without BF16; our own compile
-// flags). Other kernels add in another order; a rounding of an activation then flips here and there, and on models this
-// small that alone moves single log-probabilities by up to 0.3.
-bool has_recorded_kernels() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return false;
-#else
-    return ggml_description().find("AVX512 AVX512_VBMI AVX512_VNNI LLAMAFILE") != std::string::npos;
-#endif
-}
+using test::fnv1a;
+using test::has_recorded_kernels;
 
 // Bounds on the differences of log-probabilities. Measured with the recorded kernels: 5e-7, the rounding of the
 // fixtures; with others: largest 1e-5, 1.5e-2 and 6e-2.
@@ -121,11 +96,8 @@ TEST_P(Oracle, LogProbabilitiesAndGreedyTokensAreThoseOfLlamaCpp) {
     EXPECT_EQ(written, fixture["greedy"].get<std::vector<int32_t>>());
 }
 
-INSTANTIATE_TEST_SUITE_P(LlamaCpp, Oracle, testing::ValuesIn(fixtures()), [](const auto& test) {
-    std::string name = test.param;
-    std::replace(name.begin(), name.end(), '-', '_');
-    return name;
-});
+INSTANTIATE_TEST_SUITE_P(LlamaCpp, Oracle, testing::ValuesIn(test::fixture_names("oracle")),
+                         [](const auto& test) { return test::test_name(test.param); });
 
 }  // namespace
 }  // namespace toy

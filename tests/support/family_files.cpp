@@ -68,8 +68,7 @@ void set_wordpiece_vocabulary(GgufWriter& w) {
     std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
     std::vector<int32_t> types{3, 3, 3, 3, 3};
     for (int i = 0; tokens.size() < 512; ++i) {
-        const std::string letters =
-            fmt::format("{}{}", static_cast<char>('a' + i % 26), i < 52 ? "" : fmt::format("{}", i));
+        const std::string letters = fmt::format("{}{}", static_cast<char>('a' + i % 26), i / 26);
         tokens.push_back(i % 2 == 0 ? "▁" + letters : letters);
         types.push_back(1);
     }

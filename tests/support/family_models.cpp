@@ -176,7 +176,8 @@ FamilyModel phi3(Builder b, const std::string& name) {
     b.set("rope.dimension_count", rotated);
     if (has(name, "-window")) b.set("attention.sliding_window", k_window);
     if (has(name, "-longrope")) {
-        b.set("rope.scaling.original_context_length", k_original_context);
+        // Of which llama.cpp's contexts are multiples.
+        b.set("rope.scaling.original_context_length", int64_t{256});
         b.set("rope.scaling.attn_factor", 1.19);
         b.add("rope_factors_long.weight", {rotated / 2});
         b.add("rope_factors_short.weight", {rotated / 2});

@@ -1,0 +1,142 @@
+// toy against llama.cpp, family by family: log-probabilities after prompts of several lengths and during greedy
+// decoding, token states and embeddings of encoders; recorded by scripts/record-oracle.sh (protocol in docs/oracle.md).
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/embedder.h"
+#include "engine/inference.h"
+#include "engine/sampler.h"
+#include "support/family_models.h"
+#include "support/oracle.h"
+
+namespace toy {
+namespace {
+
+using nlohmann::json;
+
+// Largest difference of a log-probability, and mean Kullback-Leibler divergence. The bounds of float types are those of
+// docs/oracle.md wherever ggml computes; quantised ones hold with the recorded kernels, and elsewhere allow for the
+// rounding of activations, which on models this small moves single values by tenths.
+struct Tolerance {
+    double largest, mean_kl;
+};
+Tolerance tolerance(DType type) {
+    switch (type) {
+        case DType::F32: return {1e-4, 1e-6};
+        case DType::F16: return {test::has_recorded_kernels() ? 1e-2 : 6e-2, 1e-4};
+        default: return test::has_recorded_kernels() ? Tolerance{2e-1, 1e-4} : Tolerance{1.0, 1e-2};
+    }
+}
+
+class FamilyOracle : public testing::TestWithParam<std::string> {
+ protected:
+    const json fixture =
+        json::parse(std::ifstream(fmt::format("{}/tests/fixtures/families/{}.json", TOY_SOURCE_DIR, GetParam())));
+    const std::string name = fixture["model"];
+    const DType type = *dtype_from_name(name.substr(name.find(':') + 1));
+
+    std::shared_ptr<const Model> load() const {
+        const std::filesystem::path& path = test::family_file(name);
+        EXPECT_EQ(test::fnv1a(path), fixture["model_fnv1a"])
+            << "the recorded model is another one: run scripts/record-oracle.sh";
+        return Model::load(path, Device::cpu());
+    }
+};
+
+/// Collects how far rows of logits are from recorded log-probabilities.
+struct Differences {
+    double largest = 0, kl = 0;
+    int rows = 0;
+    void add(std::span<const float> logits, const std::string& recorded) {
+        const std::vector<float> expected = test::floats_from_base64(recorded);
+        ASSERT_EQ(expected.size(), logits.size());
+        const double total = log_sum_exp(logits);
+        for (size_t i = 0; i < logits.size(); ++i) {
+            const double difference = static_cast<double>(expected[i]) - (static_cast<double>(logits[i]) - total);
+            largest = std::max(largest, std::abs(difference));
+            kl += std::exp(static_cast<double>(expected[i])) * difference;
+        }
+        ++rows;
+    }
+    double mean_kl() const { return kl / rows; }
+};
+
+void expect_decoder(const json& fixture, const std::shared_ptr<const Model>& model, DType type) {
+    const int64_t context = fixture["context"];
+    Inference inference(
+        model, Device::cpu(),
+        {.threads = 1, .context = context, .cache_type = DType::F32, .flash_attention = false, .repack = false});
+    const bool is_long = model->spec().is_long(context);
+    const std::vector<int32_t> tokens = fixture["tokens"];
+    Differences differences;
+    std::vector<float> row;
+    for (size_t i = 0; i < fixture["prompts"].size(); ++i) {
+        const size_t n = fixture["prompts"][i];
+        inference.cache().truncate(0, 0);
+        const Piece prompt{0, 0, std::span(tokens).first(n), {static_cast<int32_t>(n - 1)}, is_long};
+        row = inference.step({&prompt, 1});
+        differences.add(row, fixture["log_probs"][i]);
+    }
+    // The recorded tokens lead the way, so that one that is as good as another does not end the comparison.
+    const std::vector<int32_t> greedy = fixture["greedy"];
+    const auto every = fixture["every"].get<size_t>();
+    const int64_t first = fixture["prompts"].back();
+    size_t equal = 0;
+    Sampler sampler({}, model->spec().vocabulary);
+    for (size_t i = 0; i < greedy.size(); ++i) {
+        equal += sampler.choose(row) == greedy[i] ? 1 : 0;
+        const Piece piece{0, first + static_cast<int64_t>(i), {&greedy[i], 1}, {0}, is_long};
+        row = inference.step({&piece, 1});
+        if (i % every == every - 1) differences.add(row, fixture["step_log_probs"][i / every]);
+    }
+    testing::Test::RecordProperty("largest_difference", fmt::format("{:.2e}", differences.largest));
+    testing::Test::RecordProperty("mean_kl", fmt::format("{:.2e}", differences.mean_kl()));
+    EXPECT_LT(differences.largest, tolerance(type).largest);
+    EXPECT_LT(differences.mean_kl(), tolerance(type).mean_kl);
+    if (type == DType::F32) {
+        EXPECT_EQ(equal, greedy.size());
+    }
+}
+
+double relative_difference(std::span<const float> values, const std::string& recorded) {
+    const std::vector<float> expected = test::floats_from_base64(recorded);
+    EXPECT_EQ(expected.size(), values.size());
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+        const double d = static_cast<double>(values[i]) - static_cast<double>(expected[i]);
+        difference += d * d;
+        norm += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+    }
+    return std::sqrt(difference / norm);
+}
+
+void expect_encoder(const json& fixture, const std::shared_ptr<const Model>& model, DType type) {
+    Embedder embedder(model, Device::cpu(), {.threads = 1, .flash_attention = false});
+    std::vector<int32_t> text = fixture["tokens"];
+    text.resize(fixture["length"]);
+    const std::vector<float> states = embedder.states({&text, 1}).front();
+    const auto width = static_cast<size_t>(model->spec().width);
+    double largest = 0;
+    for (size_t i = 0; i < fixture["positions"].size(); ++i) {
+        const size_t at = fixture["positions"][i];
+        largest =
+            std::max(largest, relative_difference(std::span(states).subspan(at * width, width), fixture["states"][i]));
+    }
+    largest = std::max(largest, relative_difference(embedder.embed({&text, 1}).front(), fixture["embedding"][0]));
+    testing::Test::RecordProperty("relative_difference", fmt::format("{:.2e}", largest));
+    EXPECT_LT(largest, type == DType::F32 ? 1e-4 : type == DType::F16 ? 1e-3 : 5e-2);
+}
+
+TEST_P(FamilyOracle, ComputesWhatLlamaCppComputes) {
+    const std::shared_ptr<const Model> model = load();
+    model->spec().has_head ? expect_decoder(fixture, model, type) : expect_encoder(fixture, model, type);
+}
+
+INSTANTIATE_TEST_SUITE_P(LlamaCpp, FamilyOracle, testing::ValuesIn(test::fixture_names("families")),
+                         [](const auto& test) { return test::test_name(test.param); });
+
+}  // namespace
+}  // namespace toy
