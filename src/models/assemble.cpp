@@ -23,7 +23,7 @@ Layout layout_of(DType type, const std::vector<int64_t>& shape) {
 // "blk.3.attn_k_b.weight" with "attn_k_b" replaced by `other`; nothing where it is another weight.
 std::optional<std::string> sibling(const std::string& name, std::string_view part, std::string_view other) {
     const size_t at = name.find(part);
-    if (at == name.npos) return std::nullopt;
+    if (at == std::string::npos) return std::nullopt;
     return name.substr(0, at) + std::string(other) + name.substr(at + part.size());
 }
 
@@ -76,7 +76,7 @@ std::optional<Assembled> from_heads(const WeightEntry& entry, const Gguf& file, 
     };
     const GgufTensor* first = file.find(part(0));
     if (first == nullptr) return std::nullopt;
-    const bool is_query = entry.name.find("attn_q.") != entry.name.npos;
+    const bool is_query = entry.name.find("attn_q.") != std::string::npos;
     const int64_t heads = is_query ? s.heads : s.kv_heads;
     std::vector<int64_t> shape = entry.shape;
     shape.front() /= heads;

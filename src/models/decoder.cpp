@@ -91,7 +91,7 @@ Decoder make_decoder(const Spec& spec) {
         b.is_parallel = spec.residual != Residual::sequential;
         b.ffn_shares_norm = spec.residual == Residual::parallel_shared;
         b.residual_scale = spec.residual_scale;
-        m.blk.push_back(std::move(b));
+        m.blk.push_back(b);
     }
     m.token_embd_norm = m.output_norm = empty;
     return m;

@@ -37,7 +37,7 @@ int64_t SpecKeys::count_or(std::string_view key, int64_t fallback) const { retur
 int64_t SpecKeys::uniform_size(std::string_view key) const {
     const Value* value = metadata().find(full(key));
     if (value == nullptr || !std::holds_alternative<Array>(*value)) return size(key);
-    const std::vector<int64_t> each = *metadata().find_integers(full(key));
+    const std::vector<int64_t> each = metadata().find_integers(full(key)).value_or(std::vector<int64_t>());
     for (int64_t n : each) {
         if (n != each.front()) {
             bad_input("{}: {} differs from layer to layer ({} and {}), which is not supported", origin(), full(key),

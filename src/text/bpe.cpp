@@ -66,7 +66,8 @@ void Bpe::encode_word(std::string_view word, Work& work, std::vector<int32_t>& i
 
 int32_t Bpe::whole_word(std::string_view word) const {
     if (rule_.ignore_merges) return vocabulary_.find_piece(words_, word);
-    if (rule_.whole_newline_runs && word.find_first_not_of('\n') == word.npos) return vocabulary_.find_ordinary(word);
+    if (rule_.whole_newline_runs && word.find_first_not_of('\n') == std::string_view::npos)
+        return vocabulary_.find_ordinary(word);
     return Vocabulary::none;
 }
 

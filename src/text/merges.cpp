@@ -22,11 +22,11 @@ struct Halves {
     std::string_view left, right;
 };
 
-/// "left right"; the left one has at least one byte, which may be a space.
-std::optional<Halves> halves(std::string_view merge) {
+/// "left right"; the left one has at least one byte, which may be a space. Where there is no such space both are empty.
+Halves halves(std::string_view merge) {
     const size_t space = merge.find(' ', 1);
-    if (space == merge.npos) return std::nullopt;
-    return Halves{merge.substr(0, space), merge.substr(space + 1)};
+    if (space == std::string_view::npos) return {};
+    return {merge.substr(0, space), merge.substr(space + 1)};
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ Merges::Merges(const Metadata& metadata, const Vocabulary& vocabulary) {
             bad_input("{}: merge {} of key '{}', {}, {}", metadata.origin(), rank, merges_key, quote(merges[rank]),
                       reason);
         };
-        const auto parts = halves(merges[rank]);
-        if (!parts) refuse("is not two tokens with a space between them");
-        whole.assign(parts->left);
-        whole += parts->right;
-        const int32_t left = vocabulary.find(parts->left);
-        const int32_t right = vocabulary.find(parts->right);
+        const Halves parts = halves(merges[rank]);
+        if (parts.left.empty()) refuse("is not two tokens with a space between them");
+        whole.assign(parts.left);
+        whole += parts.right;
+        const int32_t left = vocabulary.find(parts.left);
+        const int32_t right = vocabulary.find(parts.right);
         merged = find_near(vocabulary, whole, merged);
         if (left == Vocabulary::none) refuse("begins with a text that is no token");
         if (right == Vocabulary::none) refuse("ends with a text that is no token");

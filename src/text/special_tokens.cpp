@@ -155,13 +155,13 @@ std::vector<int32_t> find_end_of_generation(const Reader& reader, Vocabulary& vo
     const Id end = reader.named("<|end|>");
     const bool calls = contains(ids, reader.named("<|call|>")) || contains(ids, reader.named("<|calls|>"));
     const bool several = contains(ids, reader.named("<|return|>")) || contains(ids, reader.named("<|flush|>"));
-    if (contains(ids, end) && calls && several) {
+    if (end && contains(ids, end) && calls && several) {
         erase(ids, *end);
         vocabulary.set_type(*end, TokenType::user_defined);
     }
     // Gemma 4: "</s>" is HTML there.
     const Id strike = reader.named("</s>");
-    if (contains(ids, strike) && contains(ids, reader.named("<|tool_response>"))) {
+    if (strike && contains(ids, strike) && contains(ids, reader.named("<|tool_response>"))) {
         erase(ids, *strike);
         vocabulary.set_type(*strike, TokenType::normal);
     }

@@ -72,7 +72,9 @@ AddedTokens::Stripping stripping_of(const Metadata& metadata) {
         for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
         return lower;
     };
-    const auto has = [](const std::string& whole, std::string_view part) { return whole.find(part) != whole.npos; };
+    const auto has = [](const std::string& whole, std::string_view part) {
+        return whole.find(part) != std::string::npos;
+    };
     const std::string name = text("general.name"), pre = text(pre_key), architecture = text("general.architecture");
     if (has(pre, "jina-v2-de") || has(pre, "jina-v2-es") || has(pre, "jina-v2-code") ||
         has(architecture, "nomic-bert-moe") || has(architecture, "jina-bert-v3")) {
@@ -168,8 +170,8 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
             parts_->segmenter->encode(fragment.text, ids);
         }
     }
-    if (options.add_special && is_bert) ids.push_back(*special.separator);
-    if (options.add_special && !is_bert && special.add_eos) ids.push_back(*special.eos);
+    const std::optional<int32_t> last = is_bert ? special.separator : special.add_eos ? special.eos : std::nullopt;
+    if (options.add_special && last) ids.push_back(*last);
     return ids;
 }
 

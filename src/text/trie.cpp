@@ -20,7 +20,7 @@ struct Range {
 
 }  // namespace
 
-Trie::Trie(std::vector<Entry> entries) {
+Trie::Trie(const std::vector<Entry>& entries) {
     struct Keyed {
         uint64_t leading;
         Entry entry;

@@ -15,7 +15,7 @@ class Trie {
     };
     Trie() = default;
     /// Of equal texts, the last in the list counts.
-    explicit Trie(std::vector<Entry> entries);
+    explicit Trie(const std::vector<Entry>& entries);
 
     /// Calls `found(length, id)` for every entry that `text` begins with, the shortest first.
     template <class Found>

@@ -140,7 +140,7 @@ Vocabulary::Span Vocabulary::append_piece(int32_t id, Spelling spelling) {
     const auto appended = [&] { return Span{at, static_cast<uint32_t>(arena_.size()) - at}; };
     switch (types_[id]) {
         case TokenType::user_defined: return as_is;
-        case TokenType::byte: arena_ += static_cast<char>(*named_byte(text(id))); return appended();
+        case TokenType::byte: arena_ += static_cast<char>(named_byte(text(id)).value()); return appended();
         case TokenType::normal: break;
         default: return {0, 0};
     }
@@ -154,7 +154,7 @@ Vocabulary::Span Vocabulary::append_piece(int32_t id, Spelling spelling) {
         arena_ += bytes;
         return appended();
     }
-    if (spelled.find(escaped_space) == spelled.npos) return as_is;
+    if (spelled.find(escaped_space) == std::string_view::npos) return as_is;
     for (size_t i = 0; i < spelled.size();) {
         const bool space = spelled.substr(i, escaped_space.size()) == escaped_space;
         arena_ += space ? ' ' : spelled[i];

@@ -38,7 +38,7 @@ static void* use_shared_session(void* number) {
         tnn_scratch_set(shared, mine, i);
         wrong += tnn_scratch_get(shared, mine) != i;
         wrong += tnn_upload_from_float_array(shared, g_cell, &value, 1) != 0;
-        wrong += tnn_download_to_f64_array(shared, g_cell, &seen, 1) != 0 || !(seen >= 0 && seen < THREADS);
+        wrong += tnn_download_to_f64_array(shared, g_cell, &seen, 1) != 0 || !(seen >= 0 && seen < (double)THREADS);
         wrong += tnn_compute(shared) != 0;
         wrong += tnn_tensor_ne0(g_cell) != 1;
     }

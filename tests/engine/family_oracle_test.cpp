@@ -40,7 +40,7 @@ class FamilyOracle : public testing::TestWithParam<std::string> {
 
     std::shared_ptr<const Model> load() const {
         const std::filesystem::path& path = test::family_file(name);
-        EXPECT_EQ(test::fnv1a(path), fixture["model_fnv1a"])
+        EXPECT_EQ(test::fnv1a(path), fixture["model_fnv1a"].get<std::string>())
             << "the recorded model is another one: run scripts/record-oracle.sh";
         return Model::load(path, Device::cpu());
     }

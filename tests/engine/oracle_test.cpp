@@ -49,7 +49,7 @@ class Oracle : public testing::TestWithParam<std::string> {
 TEST_P(Oracle, LogProbabilitiesAndGreedyTokensAreThoseOfLlamaCpp) {
     if (!std::filesystem::exists(path()))
         GTEST_SKIP() << "needs " << fixture["model"] << ", which is not part of this repository";
-    ASSERT_EQ(fnv1a(path()), fixture["model_fnv1a"])
+    ASSERT_EQ(fnv1a(path()), fixture["model_fnv1a"].get<std::string>())
         << "the recorded model is another one: run scripts/record-oracle.sh";
     const auto model = Model::load(path(), Device::cpu());
     Inference inference(model, Device::cpu(),

@@ -43,7 +43,7 @@ bool is_quantisable(DType type) {
 
 // The kernels for either layout round activations to blocks of int8 and sum in another order.
 TEST(Repack, GivesTheSameProductsForEveryTypeThatHasALayout) {
-    int repacked_types = 0;
+    [[maybe_unused]] int repacked_types = 0;  // looked at where there are layouts
     for (DType type : all_dtypes()) {
         if (!is_quantisable(type)) continue;
         bool is_repacked = false;
