@@ -24,7 +24,7 @@ AddedTokens::AddedTokens(const Vocabulary& vocabulary, const Stripping& strippin
         entries_.push_back({id, text.size(), special, contains(stripping.left, text),
                             stripping.right && !contains(stripping.not_right, text)});
     }
-    trie_ = Trie(std::move(texts));
+    trie_ = Trie(texts);
 }
 
 const AddedTokens::Entry* AddedTokens::longest_at(std::string_view text, bool parse_special) const {

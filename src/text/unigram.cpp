@@ -29,8 +29,8 @@ Unigram::Unigram(const Metadata& metadata, const Vocabulary& vocabulary, int32_t
         if (vocabulary.type(id) == TokenType::user_defined) user_defined.push_back(tokens.back());
     }
     unknown_score_ = worst - unknown_penalty;
-    tokens_ = Trie(std::move(tokens));
-    user_defined_ = Trie(std::move(user_defined));
+    tokens_ = Trie(tokens);
+    user_defined_ = Trie(user_defined);
 }
 
 /// Replaces by the map (user-defined tokens stay), writes spaces as "▁", runs of them as one where the model says so.

@@ -140,7 +140,7 @@ Vocabulary::Span Vocabulary::append_piece(int32_t id, Spelling spelling) {
     const auto appended = [&] { return Span{at, static_cast<uint32_t>(arena_.size()) - at}; };
     switch (types_[id]) {
         case TokenType::user_defined: return as_is;
-        case TokenType::byte: arena_ += static_cast<char>(named_byte(text(id)).value()); return appended();
+        case TokenType::byte: arena_ += static_cast<char>(named_byte(text(id)).value_or(0)); return appended();
         case TokenType::normal: break;
         default: return {0, 0};
     }
