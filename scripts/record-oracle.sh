@@ -1,7 +1,8 @@
 #!/bin/sh
 # Records what libllama computes (docs/oracle.md): tests/fixtures/oracle/*.json for the models of tests/oracle/plan.txt,
 # and tests/fixtures/families/*.json for the families of tests/oracle/families.txt.
-# usage: scripts/record-oracle.sh [NAME...]      names of either list; without names: every line of both
+# and what the definitions give in float64: tests/fixtures/float64/*.json.
+# usage: scripts/record-oracle.sh [NAME...]      names of any list; without names: all
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -16,7 +17,7 @@ for program in libllama_oracle libllama_families; do
             -Wl,--allow-shlib-undefined
     fi
 done
-mkdir -p tests/fixtures/oracle tests/fixtures/families build/oracle/models
+mkdir -p tests/fixtures/oracle tests/fixtures/families tests/fixtures/float64 build/oracle/models
 maker=build/release/bin/make_random_model
 [ -x $maker ] || { scripts/bootstrap.sh && scripts/build.sh release; }
 
@@ -59,4 +60,12 @@ while read -r family types library context longest steps; do
         echo "$name: $(wc -c <"tests/fixtures/families/$name.json") bytes"
     done
 done <tests/oracle/families.txt
+
+for family in gpt2 llama qwen2 gemma2 mistral phi3 phi3-window; do
+    is_wanted "$family" || continue
+    $maker "$family:f32" build/oracle/models/family.gguf
+    /usr/bin/python3 tests/oracle/float64_models.py build/oracle/models/family.gguf "$family:f32" >build/oracle/fixture.json
+    mv build/oracle/fixture.json "tests/fixtures/float64/$family.json"
+    echo "$family in float64: $(wc -c <"tests/fixtures/float64/$family.json") bytes"
+done
 rm -f build/oracle/models/family.gguf
