@@ -16,7 +16,7 @@ GGML      = $(if $(TOY_GGML_SOURCE),"-DTOY_GGML_SOURCE=$(abspath $(TOY_GGML_SOUR
 STORIES    = ../shared/models/stories260K.gguf
 DEMO_MODEL = $(or $(MODEL),$(wildcard $(STORIES)))
 
-.PHONY: build demo test check lint bench fuzz install clean help
+.PHONY: build demo test check lint bench oracle fuzz install clean help
 
 build:
 	@$(BOOTSTRAP) build
@@ -48,6 +48,11 @@ bench:
 	@$(BUILD) bench $(GGML)
 	@scripts/run-benchmarks.sh
 
+oracle:
+	@$(BOOTSTRAP) oracle
+	@$(BUILD) release $(GGML)
+	@scripts/record-oracle.sh
+
 fuzz:
 	@$(BOOTSTRAP) fuzz
 	@$(BUILD) fuzz $(GGML)
@@ -69,6 +74,7 @@ help:
 	@echo "make check           lint, then the tests under the sanitizers (SUITE=all: the slow ones too)"
 	@echo "make lint            layers, budgets, formatting, clang 19 with clang-tidy"
 	@echo "make bench           run the micro-benchmarks"
+	@echo "make oracle          record what llama.cpp computes for the models of the tests (docs/oracle.md)"
 	@echo "make fuzz            run each fuzz target (FUZZ_SECONDS=60)"
 	@echo "make install         install below PREFIX=/usr/local (DESTDIR=...)"
 	@echo "make clean           remove the builds"

@@ -2,7 +2,7 @@
 # Makes a fresh Debian 12 ready to build toy: installs the Debian packages that are missing and obtains ggml's source.
 # A second run finds everything in place and does nothing.
 #
-# usage: scripts/bootstrap.sh [--for build|test|lint|fuzz|bench] [--ggml-source DIR] [--no-packages]
+# usage: scripts/bootstrap.sh [--for build|test|lint|fuzz|bench|oracle] [--ggml-source DIR] [--no-packages]
 #   --for           what is going to be done; the later words add packages to those of the first (default: build)
 #   --ggml-source   use this ggml tree (the folder with ggml's CMakeLists.txt) and fetch none
 #   --no-packages   install nothing; CMake then says what is missing
@@ -38,8 +38,9 @@ case $purpose in
     fuzz)
         programs="$programs clang++-19:clang-19"
         libraries="$libraries libclang-rt-19-dev" ;;
+    oracle) libraries="$libraries python3-numpy" ;;
     bench) libraries="$libraries python3-numpy libbenchmark-dev" ;;
-    *) die "--for $purpose is unknown (build, test, lint, fuzz or bench)." ;;
+    *) die "--for $purpose is unknown (build, test, lint, fuzz, bench or oracle)." ;;
 esac
 
 # Sets `missing` to the Debian packages of $1 (command:package words) and $2 (package words) that are not there.

@@ -124,6 +124,8 @@ std::string memory_table(const Described& described) {
     for (DType type : k_cache_types) head.push_back(fmt::format("{} cache", name(type)));
     table.add(head);
     const Spec& spec = described.model->spec();
+    const std::string weights = fmt::format("memory: weights {}", human_bytes(described.model->weight_bytes()));
+    if (!spec.has_head) return weights + "; an encoder keeps nothing between texts\n";
     for (int64_t context : contexts_of(spec)) {
         std::vector<std::string> row{grouped(context)};
         for (DType type : k_cache_types) {
@@ -132,8 +134,7 @@ std::string memory_table(const Described& described) {
         }
         table.add(row);
     }
-    return fmt::format("memory: weights {}, and for each sequence by context length\n{}",
-                       human_bytes(described.model->weight_bytes()), table.text("  "));
+    return fmt::format("{}, and for each sequence by context length\n{}", weights, table.text("  "));
 }
 
 std::string tokenizer_line(const Tokenizer& tokenizer) {

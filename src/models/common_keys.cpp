@@ -100,7 +100,8 @@ Spec read_common(const SpecKeys& keys, Rope::Order order) {
     s.has_output_bias = keys.has_tensor("blk.0.attn_output.bias");
     s.has_ffn_bias = keys.has_tensor("blk.0.ffn_down.bias");
     s.has_rope_factors = keys.has_tensor("rope_freqs.weight");
-    s.has_long_rope_factors = keys.has_tensor("rope_factors_long.weight");
+    s.has_long_rope_factors =
+        keys.has_tensor("rope_factors_long.weight") || keys.has_tensor("rope_factors_short.weight");
     for (LayerSpec& layer : s.layer) layer.rope = read_rope(keys, order, s.head_size, s.context);
     return s;
 }

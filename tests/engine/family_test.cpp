@@ -240,6 +240,8 @@ TEST_P(Family, EveryStepCanBeTapped) {
 std::vector<std::string> families(bool encoders) {
     std::vector<std::string> names;
     for (const std::string& name : test::family_model_names()) {
+        // Deep twins of models that are here: the oracle has them.
+        if (name.ends_with("-27b") || name == "deepseek2-joint") continue;
         if (test::family_model(name).is_encoder == encoders) names.push_back(name);
     }
     return names;

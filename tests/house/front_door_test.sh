@@ -23,7 +23,7 @@ refused demo MODEL=absent.gguf
 grep -q "no file absent.gguf" "$work/out" || fail "make demo did not name the file: $(cat "$work/out")"
 
 make -s -C "$root" help >"$work/help"
-for target in demo test check lint bench fuzz install clean; do
+for target in demo test check lint bench oracle fuzz install clean; do
     grep -q "^make $target " "$work/help" || fail "make help does not tell of $target"
 done
 echo "front door: ok"

@@ -424,4 +424,14 @@ FamilyModel family_model(std::string_view name) {
     bad_input("'{}' is no family", name);
 }
 
+FamilyModel with_two_blocks(FamilyModel model) {
+    for (auto& [key, value] : model.keys) {
+        if (key == "block_count") value = uint32_t{2};
+    }
+    std::erase_if(model.weights, [](const FamilyModel::Weight& w) {
+        return w.name.starts_with("blk.") && !w.name.starts_with("blk.0.") && !w.name.starts_with("blk.1.");
+    });
+    return model;
+}
+
 }  // namespace toy::test

@@ -29,6 +29,9 @@ std::vector<std::string> family_model_names();
 /// Throws Error for a name that tells no model.
 FamilyModel family_model(std::string_view name);
 
+/// The model with its first two blocks alone, which is quicker, and where rounding does not grow through many layers.
+FamilyModel with_two_blocks(FamilyModel model);
+
 /// The model with its matrices in that type (rows that are no whole K-quant blocks in q8_0, as llama.cpp's quantiser
 /// does it), and a vocabulary of 512 tokens.
 void write_family_model(const FamilyModel& model, DType type, const std::filesystem::path& path);
