@@ -50,10 +50,12 @@ while read -r family types library context longest steps; do
         scripts/build-exact-gelu.sh
         folder=build/oracle/lib-exact-gelu
     fi
+    suffix=${context:+-c$context}
+    [ "$library" != gelu-table ] || suffix=-gelu-table
     for type in $(echo "$types" | tr ',' ' '); do
         file=build/oracle/models/family.gguf
         $maker "$family:$type" $file
-        name=$family-$type${context:+-c$context}
+        name=$family-$type$suffix
         LD_LIBRARY_PATH=$folder build/oracle/libllama_families $folder $file "$family:$type" ${context:+"$context" "$longest" "$steps"} \
             >build/oracle/fixture.json
         mv build/oracle/fixture.json "tests/fixtures/families/$name.json"

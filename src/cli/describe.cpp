@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array k_cache_types = {DType::F32, DType::F16, DType::BF16, DType::Q8_0};
+constexpr std::array k_cache_types = {DType::F32, DType::F16, DType::BF16, DType::Q8_0, DType::Q4_0};
 constexpr std::array<int64_t, 5> k_contexts = {512, 2048, 8192, 32768, 131072};
 
 /// A file with what could be made of it; `notes` says what could not.
@@ -118,8 +118,7 @@ std::optional<size_t> cache_bytes(const Spec& spec, int64_t context, DType type)
 }
 
 std::string memory_table(const Described& described) {
-    using Side = TextTable::Side;
-    TextTable table({Side::right, Side::right, Side::right, Side::right, Side::right});
+    TextTable table(std::vector<TextTable::Side>(1 + k_cache_types.size(), TextTable::Side::right));
     std::vector<std::string> head{"context"};
     for (DType type : k_cache_types) head.push_back(fmt::format("{} cache", name(type)));
     table.add(head);

@@ -27,7 +27,7 @@ std::vector<Flag> inference_flags(bool as_lists) {
          .value = "TYPE",
          .fallback = "f16",
          .summary = "type of the cache of keys and values",
-         .choices = {"f32", "f16", "bf16", "q8_0"}},
+         .choices = {"f32", "f16", "bf16", "q8_0", "q4_0"}},
         {.name = "flash-attention", .kind = Kind::on_off, .fallback = "on", .summary = "fused attention"},
         {.name = "repack",
          .kind = Kind::on_off,

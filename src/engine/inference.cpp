@@ -14,7 +14,7 @@ namespace {
 // Graphs kept, least recently used dropped: prompt chunks of a few lengths, and decoding over some cache lengths.
 constexpr size_t k_most_graphs = 24;
 
-// Types whose repacked copies pay for their memory; bench/repack has the table.
+// Types whose repacked copies pay for their memory: bench/repack_bench.cpp, docs/performance.md.
 bool pays_repacked(DType type) {
     switch (type) {
         case DType::Q4_0:

@@ -258,12 +258,12 @@ TEST(Infer, BeyondTheTrainedContextIsAllowedAndSaidSo) {
 }
 
 TEST(Infer, CacheTypesAndThreadsAreChecked) {
-    for (const char* type : {"f32", "f16", "bf16", "q8_0"}) {
+    for (const char* type : {"f32", "f16", "bf16", "q8_0", "q4_0"}) {
         const Outcome outcome =
             run_toy({"infer", test::random_model("f32-d32"), "-t", "1", "--kv-type", type, "-p", "q"});
         EXPECT_EQ(outcome.code, 0) << type << outcome.err;
     }
-    EXPECT_REFUSED(run_toy({"infer", test::random_model("f32-d32"), "--kv-type", "q4_0"}), 2, "none of f32, f16");
+    EXPECT_REFUSED(run_toy({"infer", test::random_model("f32-d32"), "--kv-type", "q5_0"}), 2, "none of f32, f16");
     EXPECT_REFUSED(run_toy({"infer", test::random_model("f32-d32"), "--threads", "0"}), 2, "choose 1 to 512");
     EXPECT_REFUSED(run_toy({"infer", test::random_model("f32-d32"), "--threads", "two"}), 2, "is not a whole number");
     EXPECT_REFUSED(run_toy({"infer", test::random_model("f32-d32"), "--device", "cuda"}), 2,

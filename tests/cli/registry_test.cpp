@@ -198,7 +198,7 @@ TEST(Completion, BashCompletesCommandsFlagsValuesAndFiles) {
     folder.write("model.gguf", "");
     EXPECT_EQ(completed_by_bash(folder, "toy inf", 1), "infer");
     EXPECT_EQ(completed_by_bash(folder, "toy infer --temp", 2), "--temperature");
-    EXPECT_EQ(completed_by_bash(folder, "toy infer m --kv-type q", 4), "q8_0");
+    EXPECT_EQ(completed_by_bash(folder, "toy infer m --kv-type q8", 4), "q8_0");
     EXPECT_EQ(completed_by_bash(folder, "toy infer --flash-attention ''", 3), "on off");
     EXPECT_EQ(completed_by_bash(folder, "toy infer mod", 2), "model.gguf");
     EXPECT_EQ(completed_by_bash(folder, "toy completion z", 2), "zsh");

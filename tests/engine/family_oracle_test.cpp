@@ -31,6 +31,10 @@ Tolerance tolerance(DType type) {
     }
 }
 
+// The stock build of llama.cpp looks GELU up in a table of F16 values; ours is computed. Twice what was
+// measured: 4.0e-3.
+constexpr Tolerance k_gelu_table = {8e-3, 1e-4};
+
 class FamilyOracle : public testing::TestWithParam<std::string> {
  protected:
     const json fixture =
@@ -64,7 +68,8 @@ struct Differences {
     double mean_kl() const { return kl / rows; }
 };
 
-void expect_decoder(const json& fixture, const std::shared_ptr<const Model>& model, DType type) {
+void expect_decoder(const json& fixture, const std::shared_ptr<const Model>& model, const Tolerance& tolerance,
+                    bool is_exact) {
     const int64_t context = fixture["context"];
     Inference inference(
         model, Device::cpu(),
@@ -94,9 +99,9 @@ void expect_decoder(const json& fixture, const std::shared_ptr<const Model>& mod
     }
     testing::Test::RecordProperty("largest_difference", fmt::format("{:.2e}", differences.largest));
     testing::Test::RecordProperty("mean_kl", fmt::format("{:.2e}", differences.mean_kl()));
-    EXPECT_LT(differences.largest, tolerance(type).largest);
-    EXPECT_LT(differences.mean_kl(), tolerance(type).mean_kl);
-    if (type == DType::F32) {
+    EXPECT_LT(differences.largest, tolerance.largest);
+    EXPECT_LT(differences.mean_kl(), tolerance.mean_kl);
+    if (is_exact) {
         EXPECT_EQ(equal, greedy.size());
     }
 }
@@ -132,7 +137,12 @@ void expect_encoder(const json& fixture, const std::shared_ptr<const Model>& mod
 
 TEST_P(FamilyOracle, ComputesWhatLlamaCppComputes) {
     const std::shared_ptr<const Model> model = load();
-    model->spec().has_head ? expect_decoder(fixture, model, type) : expect_encoder(fixture, model, type);
+    const bool has_table = GetParam().ends_with("gelu-table");
+    if (model->spec().has_head) {
+        expect_decoder(fixture, model, has_table ? k_gelu_table : tolerance(type), type == DType::F32 && !has_table);
+    } else {
+        expect_encoder(fixture, model, type);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(LlamaCpp, FamilyOracle, testing::ValuesIn(test::fixture_names("families")),
