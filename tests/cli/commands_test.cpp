@@ -218,7 +218,7 @@ TEST(Bench, RefusesWhatItCannotMeasure) {
     EXPECT_REFUSED(run_toy({"bench", model(), "-p", "0", "-n", "0"}), 2, "nothing to measure");
     EXPECT_REFUSED(run_toy({"bench", model(), "--threads", "1,x"}), 2, "'x' is not a whole number");
     EXPECT_REFUSED(run_toy({"bench", model(), "-r", "0"}), 2, "choose 1 to 10000");
-    EXPECT_REFUSED(run_toy({"bench", model(), "--kv-type", "f16,q4_0"}), 2, "'q4_0' is none of");
+    EXPECT_REFUSED(run_toy({"bench", model(), "--kv-type", "f16,q5_0"}), 2, "'q5_0' is none of");
 }
 
 TEST(Bench, StatisticsAreThoseOfTheSamples) {
