@@ -116,6 +116,7 @@ std::vector<float> Inference::step(std::span<const Piece> pieces, std::span<cons
         if (piece.ids.empty() || piece.position < 0 || end > options_.context) {
             bad_input("tokens at positions {} to {} do not fit a context of {}", piece.position, end, options_.context);
         }
+        if (piece.ids.size() != pieces.front().ids.size()) failure("the pieces of a step have different lengths");
     }
     if (!cache_.is_recurrent()) return step_once(pieces, taps);
     // Without padding, lengths that are powers of two keep the graphs few.
@@ -138,11 +139,12 @@ std::vector<float> Inference::step_once(std::span<const Piece> pieces, std::span
     if (!shape.is_fusing && !std::exchange(has_said_plain_, true)) {
         logging::warn("taps on scores, softmax and ffn_act need the plain operators, which are used for this run");
     }
-    CachedStep& step = graph_for(shape);
+    for (const Piece& piece : pieces) cache_.check_next(piece.slot, piece.position);
+    std::vector<float> rows = graph_for(shape).run(pieces, runner_, taps);
     for (const Piece& piece : pieces) {
-        cache_.extend(piece.slot, piece.position, static_cast<int64_t>(piece.ids.size()));
+        cache_.set_length(piece.slot, piece.position + static_cast<int64_t>(piece.ids.size()));
     }
-    return step.run(pieces, runner_, taps);
+    return rows;
 }
 
 Inference::Counts Inference::counts() const {

@@ -119,12 +119,11 @@ void KvCache::check_cut(int slot, int64_t length) const {
     }
 }
 
-void KvCache::extend(int slot, int64_t position, int64_t count) {
+void KvCache::check_next(int slot, int64_t position) const {
     if (is_recurrent_ && position != length(slot)) {
         bad_input("a recurrent state cannot go back: slot {} remembers {} tokens, the next is not at {}", slot,
                   length(slot), position);
     }
-    lengths_[static_cast<size_t>(slot)] = position + count;
 }
 
 void KvCache::truncate(int slot, int64_t length) {
@@ -137,7 +136,7 @@ void KvCache::truncate(int slot, int64_t length) {
             }
         }
     }
-    lengths_[static_cast<size_t>(slot)] = length;
+    set_length(slot, length);
 }
 
 void KvCache::copy_rows(int64_t from, int64_t to, int64_t count) {
@@ -166,7 +165,7 @@ void KvCache::copy(int from, int to, int64_t length) {
             move_bytes(tensor, static_cast<size_t>(from) * row, static_cast<size_t>(to) * row, row);
         }
     }
-    lengths_[static_cast<size_t>(to)] = length;
+    set_length(to, length);
 }
 
 size_t KvCache::bytes_for(const Spec& spec, const Options& options) {

@@ -47,8 +47,11 @@ class KvCache {
 
     /// Tokens that a slot remembers.
     int64_t length(int slot) const { return lengths_[static_cast<size_t>(slot)]; }
-    /// Notes that a step has computed `count` tokens from `position` on.
-    void extend(int slot, int64_t position, int64_t count);
+    /// Throws Error{bad_input} where the next token of a slot cannot be at `position`: a recurrent state goes on where it
+    /// is.
+    void check_next(int slot, int64_t position) const;
+    /// Notes that a slot now remembers `length` tokens.
+    void set_length(int slot, int64_t length) { lengths_[static_cast<size_t>(slot)] = length; }
     /// Forgets what comes after the first `length` tokens. Throws Error{bad_input} where the slot remembers fewer, and
     /// where a recurrent state would have to go back; 0 always works.
     void truncate(int slot, int64_t length);

@@ -14,13 +14,15 @@
 namespace toy {
 namespace {
 
-// The device's extra buffer types are asked, one after the other, whether they have a layout for this matrix: they
-// answer by a product of it with a vector of the usual type.
+// The device's extra buffer types are asked, one after the other, whether they have a layout for this matrix, or for
+// this stack of experts: they answer by a product of it with a vector of the usual type.
 bool takes(const Device& device, ggml_backend_buffer_type_t type, const Layout& layout) {
-    ggml_context* context = ggml_init({4 * ggml_tensor_overhead(), nullptr, /*no_alloc=*/true});
+    ggml_context* context = ggml_init({8 * ggml_tensor_overhead(), nullptr, /*no_alloc=*/true});
     ggml_tensor* weight = ggml_new_tensor(context, static_cast<ggml_type>(layout.type), layout.rank, layout.ne.data());
     ggml_tensor* x = ggml_new_tensor_2d(context, GGML_TYPE_F32, layout.ne[0], 1);
-    ggml_tensor* product = ggml_mul_mat(context, weight, x);
+    ggml_tensor* ids = ggml_new_tensor_1d(context, GGML_TYPE_I32, 1);
+    ggml_tensor* product =
+        layout.ne[2] > 1 ? ggml_mul_mat_id(context, weight, x, ids) : ggml_mul_mat(context, weight, x);
     ggml_backend_buffer_t probe = ggml_backend_buft_alloc_buffer(type, 0);
     weight->buffer = probe;
     const bool answer = ggml_backend_dev_supports_op(device.handle(), product);
@@ -50,7 +52,7 @@ void RepackedWeights::add(const std::vector<Tensor>& weights, int threads) {
         std::vector<const Tensor*> chosen;
         for (const Tensor& weight : weights) {
             const Layout& layout = weight.layout();
-            if (layout.ne[2] * layout.ne[3] != 1 || find(weight.storage()) != nullptr) continue;
+            if (layout.ne[3] != 1 || find(weight.storage()) != nullptr) continue;
             const auto is_same = [&](const Tensor* other) { return *other == weight; };
             if (std::any_of(chosen.begin(), chosen.end(), is_same)) continue;
             if (takes(device_, *type, layout)) chosen.push_back(&weight);

@@ -12,9 +12,9 @@ struct ggml_tensor;
 
 namespace toy {
 
-/// Second, derived copies of matrices in the layouts that ggml's CPU kernels like best (CPU_REPACK: rows interleaved).
-/// Owned by an inference plan: `matmul` reads them in a Graph that is allocated with them; everything else reads the
-/// original.
+/// Second, derived copies of matrices and stacks of experts in the layouts that ggml's CPU kernels like best
+/// (CPU_REPACK: rows interleaved). Owned by an inference plan: `matmul` and `matmul_id` read them in a Graph that is
+/// allocated with them; everything else reads the original.
 class RepackedWeights {
  public:
     explicit RepackedWeights(const Device& device) : device_(device) {}

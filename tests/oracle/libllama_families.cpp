@@ -7,7 +7,7 @@
 
 namespace {
 
-const std::vector<size_t> k_prompts = {1, 7, 64, 300};
+const std::vector<size_t> k_prompts = {1, 7, 64, 300};  // and the longest, where it is another
 constexpr int k_every = 8;
 
 // Little-endian float32 values in base64.
@@ -50,8 +50,12 @@ void record_decoder(const Options& o, llama_model* model, const std::vector<llam
     std::vector<std::string> steps;
     std::vector<llama_token> greedy;
     double smallest_gap = INFINITY;
+    std::vector<size_t> all;
     for (size_t n : k_prompts) {
-        if (n > o.longest) continue;
+        if (n < o.longest) all.push_back(n);
+    }
+    all.push_back(o.longest);
+    for (size_t n : all) {
         const Context context = make_context(model, o.settings);
         Row last = decode(context.get(), {tokens.begin(), tokens.begin() + static_cast<long>(n)}, 0).back();
         lengths.push_back(n);

@@ -150,6 +150,8 @@ FamilyModel gemma(Builder b, const std::string& name) {
     b.set("attention.key_length", head);
     b.set("attention.value_length", head);
     if (architecture != "gemma") b.set("attention.sliding_window", k_window);
+    // Which layers have the window, where it is not every other one.
+    if (has(name, "-pattern")) b.put("attention.sliding_window_pattern", Array(std::vector<bool>{false, true, true}));
     if (architecture == "gemma2") b.set("attn_logit_softcapping", 50.0);
     if (architecture == "gemma2") b.set("final_logit_softcapping", 30.0);
     if (architecture == "gemma3") {
@@ -384,6 +386,7 @@ const std::vector<std::pair<const char*, Make>>& makers() {
         {"granitemoe-shared", granitemoe},
         {"gemma", gemma},
         {"gemma2", gemma},
+        {"gemma2-pattern", gemma},
         {"gemma2-27b", gemma},
         {"gemma3", gemma},
         {"gemma3-27b", gemma},
