@@ -28,9 +28,9 @@ Choice route(Operand x, const Experts& e) {
 // The sum over the chosen experts: [T, U, D] -> [T, D].
 Tensor sum_of_chosen(Tensor y) {
     const int64_t tokens = y.dim(0), used = y.dim(1), width = y.dim(2);
-    Tensor sum = reshape(contiguous(slice(y, 1, 0, 1)), {tokens, width});
-    for (int64_t i = 1; i < used; ++i) sum = sum + reshape(contiguous(slice(y, 1, i, 1)), {tokens, width});
-    return sum;
+    Tensor sum = slice(y, 1, 0, 1);  // [T, 1, D]
+    for (int64_t i = 1; i < used; ++i) sum = sum + slice(y, 1, i, 1);
+    return reshape(contiguous(sum), {tokens, width});
 }
 
 }  // namespace
