@@ -155,8 +155,16 @@ TEST_P(FamilyOracle, ComputesWhatLlamaCppComputes) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(LlamaCpp, FamilyOracle, testing::ValuesIn(test::fixture_names("families")),
-                         [](const auto& test) { return test::test_name(test.param); });
+// Fixtures of models that take long under sanitizers, or the others.
+std::vector<std::string> fixtures(bool slow) {
+    std::vector<std::string> names = test::fixture_names("families");
+    std::erase_if(names, [&](const std::string& name) { return test::is_slow_family(name) != slow; });
+    return names;
+}
+std::string name_of(const testing::TestParamInfo<std::string>& test) { return test::test_name(test.param); }
+
+INSTANTIATE_TEST_SUITE_P(LlamaCpp, FamilyOracle, testing::ValuesIn(fixtures(false)), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowLlamaCpp, FamilyOracle, testing::ValuesIn(fixtures(true)), name_of);
 
 }  // namespace
 }  // namespace toy

@@ -237,18 +237,20 @@ TEST_P(Family, EveryStepCanBeTapped) {
     EXPECT_THROW(tapped.step({&piece, 1}, {&wrong, 1}), Error);
 }
 
-std::vector<std::string> families(bool encoders) {
+std::vector<std::string> families(bool encoders, bool slow) {
     std::vector<std::string> names;
     for (const std::string& name : test::family_model_names()) {
         // Deep twins of models that are here: the oracle has them.
         if (name.ends_with("-27b") || name == "deepseek2-joint") continue;
+        if (test::is_slow_family(name) != slow) continue;
         if (test::family_model(name).is_encoder == encoders) names.push_back(name);
     }
     return names;
 }
 std::string name_of(const testing::TestParamInfo<std::string>& test) { return test::test_name(test.param); }
 
-INSTANTIATE_TEST_SUITE_P(All, Family, testing::ValuesIn(families(false)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Family, testing::ValuesIn(families(false, false)), name_of);
+INSTANTIATE_TEST_SUITE_P(SlowAll, Family, testing::ValuesIn(families(false, true)), name_of);
 
 class Encoder : public testing::TestWithParam<std::string> {
  protected:
@@ -276,7 +278,7 @@ TEST_P(Encoder, RefusesWhatItCannotEmbed) {
     EXPECT_THROW(Inference(model, Device::cpu(), options()), Error);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Encoder, testing::ValuesIn(families(true)), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Encoder, testing::ValuesIn(families(true, false)), name_of);
 
 }  // namespace
 }  // namespace toy

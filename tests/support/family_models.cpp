@@ -427,6 +427,10 @@ FamilyModel family_model(std::string_view name) {
     bad_input("'{}' is no family", name);
 }
 
+bool is_slow_family(std::string_view name) {
+    return name.starts_with("deepseek2") || name.find("27b") != std::string_view::npos;
+}
+
 FamilyModel with_two_blocks(FamilyModel model) {
     for (auto& [key, value] : model.keys) {
         if (key == "block_count") value = uint32_t{2};

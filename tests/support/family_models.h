@@ -29,6 +29,9 @@ std::vector<std::string> family_model_names();
 /// Throws Error for a name that tells no model.
 FamilyModel family_model(std::string_view name);
 
+/// Whether a model of that name is deep, so that its tests take long under sanitizers; their suites begin with Slow.
+bool is_slow_family(std::string_view name);
+
 /// The model with its first two blocks alone, which is quicker, and where rounding does not grow through many layers.
 FamilyModel with_two_blocks(FamilyModel model);
 
