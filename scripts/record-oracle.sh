@@ -1,7 +1,7 @@
 #!/bin/sh
 # Records what libllama computes (docs/oracle.md): tests/fixtures/oracle/*.json for the models of tests/oracle/plan.txt,
-# and tests/fixtures/families/*.json for the families of tests/oracle/families.txt.
-# and what the definitions give in float64: tests/fixtures/float64/*.json.
+# tests/fixtures/families/*.json for the families of tests/oracle/families.txt, and what the definitions give in float64:
+# tests/fixtures/float64/*.json.
 # usage: scripts/record-oracle.sh [NAME...]      names of any list; without names: all
 set -eu
 

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "engine/embedder.h"
 #include "engine/inference.h"
@@ -27,7 +30,16 @@ constexpr int64_t k_deep = 8;
 struct Tolerance {
     double largest, mean_kl;
 };
-Tolerance tolerance(DType type, int64_t layers) {
+// Gemma's quantised models amplify the rounding of activations more than others: libllama differs from itself by a
+// divergence of up to 7e-4 and 0.17 in a single value when eps moves by 1 to 100 units in the last place. About twice
+// that; toy differs from libllama by 7e-5 to 8e-4.
+constexpr Tolerance k_gemma_quantized = {4e-1, 1.5e-3};
+
+Tolerance tolerance(const Spec& spec, DType type) {
+    const int64_t layers = spec.layers;
+    if (test::has_recorded_kernels() && is_quantized(type) && spec.architecture.starts_with("gemma")) {
+        return k_gemma_quantized;
+    }
     switch (type) {
         case DType::F32: return {!test::has_recorded_kernels() && layers >= k_deep ? 1e-3 : 1e-4, 1e-6};
         case DType::F16: return {test::has_recorded_kernels() ? 1e-2 : 6e-2, 1e-4};
@@ -113,7 +125,7 @@ void expect_decoder(const json& fixture, const std::shared_ptr<const Model>& mod
 
 double relative_difference(std::span<const float> values, const std::string& recorded) {
     const std::vector<float> expected = test::floats_from_base64(recorded);
-    EXPECT_EQ(expected.size(), values.size());
+    if (expected.size() != values.size()) return std::numeric_limits<double>::infinity();
     double difference = 0, norm = 0;
     for (size_t i = 0; i < values.size(); ++i) {
         const double d = static_cast<double>(values[i]) - static_cast<double>(expected[i]);
@@ -129,15 +141,19 @@ void expect_encoder(const json& fixture, const std::shared_ptr<const Model>& mod
     text.resize(fixture["length"]);
     const std::vector<float> states = embedder.states({&text, 1}).front();
     const auto width = static_cast<size_t>(model->spec().width);
+    const double bound = type == DType::F32 ? 1e-4 : type == DType::F16 ? 1e-3 : 5e-2;
     double largest = 0;
+    const auto compare = [&](std::span<const float> values, const std::string& recorded) {
+        const double difference = relative_difference(values, recorded);
+        EXPECT_LT(difference, bound);  // each of them: a maximum would hide one that is no number
+        largest = std::max(largest, difference);
+    };
     for (size_t i = 0; i < fixture["positions"].size(); ++i) {
         const size_t at = fixture["positions"][i];
-        largest =
-            std::max(largest, relative_difference(std::span(states).subspan(at * width, width), fixture["states"][i]));
+        compare(std::span(states).subspan(at * width, width), fixture["states"][i]);
     }
-    largest = std::max(largest, relative_difference(embedder.embed({&text, 1}).front(), fixture["embedding"][0]));
+    compare(embedder.embed({&text, 1}).front(), fixture["embedding"][0]);
     testing::Test::RecordProperty("relative_difference", fmt::format("{:.2e}", largest));
-    EXPECT_LT(largest, type == DType::F32 ? 1e-4 : type == DType::F16 ? 1e-3 : 5e-2);
 }
 
 TEST_P(FamilyOracle, ComputesWhatLlamaCppComputes) {
@@ -148,11 +164,25 @@ TEST_P(FamilyOracle, ComputesWhatLlamaCppComputes) {
         if (type != DType::F32 && layers >= k_deep && !test::has_recorded_kernels()) {
             GTEST_SKIP() << "needs the kernels of the recording: " << layers << " layers grow what others round";
         }
-        const Tolerance bound = has_table ? k_gelu_table : tolerance(type, layers);
+        const Tolerance bound = has_table ? k_gelu_table : tolerance(model->spec(), type);
         expect_decoder(fixture, model, bound, type == DType::F32 && !has_table);
     } else {
         expect_encoder(fixture, model, type);
     }
+}
+
+// A model that is sure of its next token compares nothing but that one: the divergence is weighted by its
+// probabilities, and greedy tokens are equal whatever happens to the others.
+TEST_P(FamilyOracle, RecordedModelsAreNotSureOfTheirNextToken) {
+    if (!fixture.contains("greedy")) GTEST_SKIP() << "an encoder writes no text";
+    for (const char* key : {"log_probs", "step_log_probs"}) {
+        for (const std::string row : fixture[key]) {
+            const std::vector<float> values = test::floats_from_base64(row);
+            EXPECT_LT(*std::max_element(values.begin(), values.end()), std::log(0.95)) << key;
+        }
+    }
+    const std::vector<int32_t> greedy = fixture["greedy"];
+    EXPECT_GT(std::set(greedy.begin(), greedy.end()).size(), 1u) << "one token, again and again";
 }
 
 // Fixtures of models that take long under sanitizers, or the others.

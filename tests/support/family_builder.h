@@ -54,7 +54,9 @@ struct Builder {
         set("feed_forward_length", k_ffn);
         set("attention.head_count", k_heads);
         set("attention.head_count_kv", k_kv_heads);
-        set(eps, 1e-5);
+        // Large, and no default: a reader that takes another number is seen in the results.
+        set(eps, 1e-2);
+        set("rope.freq_base", 50000.0);  // which the few without rope do not read
         add("token_embd.weight", {k_vocabulary, k_width});
     }
     void rms(std::string_view name, std::string_view architecture) {

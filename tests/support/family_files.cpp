@@ -27,6 +27,11 @@ std::pair<double, double> range_of(const FamilyModel& model, const FamilyModel::
     if (name.ends_with("ssm_dt.bias")) return {-2.0, 1.0};
     if (name.ends_with("ssm_d")) return {0.0, 0.5};
     if (name.find("ssm_conv1d") != name.npos) return {0.0, 0.5};
+    // Gemma multiplies its embeddings by sqrt(D) and takes the head from them: as large as elsewhere they would drown
+    // the blocks, and the model repeat its last token whatever attention does.
+    const bool is_gemma = model.architecture.starts_with("gemma");
+    if (is_gemma && name == "token_embd.weight") return {0.0, 0.2 / 16.0};
+    if (is_gemma && name == "output_norm.weight") return {16.0, 1.6};
     if (name.ends_with("norm.weight")) return {1.0, 0.1};
     if (name.ends_with("norm.bias") || name.ends_with(".bias")) return {0.0, 0.1};
     // A tied head makes logits of the embedding, so it is smaller there.

@@ -253,8 +253,8 @@ FamilyModel deepseek2(Builder b, const std::string& name) {
     b.layers = 27;
     b.expert_keys();
     b.set("expert_feed_forward_length", k_expert_ffn);
-    b.set("expert_shared_count", int64_t{1});
-    b.set("expert_weights_scale", 1.0);
+    b.set("expert_shared_count", int64_t{2});  // side by side in one matrix
+    b.set("expert_weights_scale", 1.5);
     b.set("leading_dense_block_count", int64_t{1});
     b.set("vocab_size", k_vocabulary);
     b.set("attention.kv_lora_rank", rank);
@@ -282,7 +282,7 @@ FamilyModel deepseek2(Builder b, const std::string& name) {
         b.map("attn_output", k_width, k_heads * value);
         b.norm(b.blk + "ffn_norm");
         i == 0 ? b.gated_ffn() : b.experts();
-        if (i > 0) b.gated_ffn(k_expert_ffn, "_shexp");
+        if (i > 0) b.gated_ffn(2 * k_expert_ffn, "_shexp");
     });
     return b.end(false);
 }
