@@ -47,8 +47,8 @@ class KvCache {
 
     /// Tokens that a slot remembers.
     int64_t length(int slot) const { return lengths_[static_cast<size_t>(slot)]; }
-    /// Throws Error{bad_input} where the next token of a slot cannot be at `position`: a recurrent state goes on where it
-    /// is.
+    /// Throws Error{bad_input} where the next token of a slot cannot be at `position`: a recurrent state goes on where
+    /// it is.
     void check_next(int slot, int64_t position) const;
     /// Notes that a slot now remembers `length` tokens.
     void set_length(int slot, int64_t length) { lengths_[static_cast<size_t>(slot)] = length; }
