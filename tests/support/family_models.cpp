@@ -152,8 +152,8 @@ FamilyModel gemma(Builder b, const std::string& name) {
     if (architecture != "gemma") b.set("attention.sliding_window", k_window);
     // Which layers have the window, where it is not every other one.
     if (has(name, "-pattern")) b.put("attention.sliding_window_pattern", Array(std::vector<bool>{false, true, true}));
-    if (architecture == "gemma2") b.set("attn_logit_softcapping", 50.0);
-    if (architecture == "gemma2") b.set("final_logit_softcapping", 30.0);
+    if (architecture == "gemma2") b.set("attn_logit_softcapping", 10.0);
+    if (architecture == "gemma2") b.set("final_logit_softcapping", 15.0);
     if (architecture == "gemma3") {
         b.set("rope.freq_base", 1e6);
         b.set("rope.scaling.type", "linear");
