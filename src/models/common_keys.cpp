@@ -24,12 +24,14 @@ int64_t default_head_size(const SpecKeys& keys, int64_t width, int64_t heads) {
     return width / heads;
 }
 
-// rope() multiplies by 1 + 0.1·ln(factor) where it extrapolates, which is what arXiv 2309.00071 asks for (equation 22);
-// attn_factor comes on top of it.
+// rope() multiplies by 1 + 0.1·ln(factor) where it extrapolates, the magnitude of arXiv 2309.00071 (equation 22). A
+// file that states another (yarn_attn_factor, Hugging Face's attention_factor) means it in place of that.
 void read_yarn(const SpecKeys& keys, Rope& rope) {
-    rope.frequency_scale = 1.0f / keys.positive_or("rope.scaling.factor", 1.0f);
+    const float factor = keys.positive_or("rope.scaling.factor", 1.0f);
+    const float usual = 1.0f + 0.1f * std::log(factor);
+    rope.frequency_scale = 1.0f / factor;
     rope.ext_factor = keys.number_or("rope.scaling.yarn_ext_factor", 1.0f);
-    rope.attn_factor = keys.positive_or("rope.scaling.yarn_attn_factor", 1.0f);
+    rope.attn_factor = keys.positive_or("rope.scaling.yarn_attn_factor", usual) / usual;
     rope.beta_fast = keys.positive_or("rope.scaling.yarn_beta_fast", 32.0f);
     rope.beta_slow = keys.positive_or("rope.scaling.yarn_beta_slow", 1.0f);
 }

@@ -159,6 +159,19 @@ TEST(TrapsB8, Lcpp24823_AShortTextIsRotatedAlikeInAnyContext) {
     for (size_t i = 0; i < told[0].size(); ++i) EXPECT_NEAR(told[0][i], told[1][i], 1e-5);
 }
 
+// ik#1298: a rope parameter mis-read. YaRN's attention factor is the whole magnitude, not one that comes on top.
+TEST(TrapsB8, Ik1298_AStatedYarnMagnitudeReplacesTheUsualOne) {
+    const float usual = 1.0f + 0.1f * std::log(4.0f);
+    for (float stated : {usual, 2.0f}) {
+        test::FamilyModel model = test::family_model("llama-yarn");
+        model.keys.emplace_back("rope.scaling.yarn_attn_factor", stated);
+        const std::filesystem::path path = test::models_folder() / "yarn.gguf";
+        test::write_family_model(model, DType::Q8_0, path);
+        const Rope rope = Model::load(path, Device::cpu())->spec().layer.front().rope;
+        EXPECT_FLOAT_EQ(rope.attn_factor * usual, stated);
+    }
+}
+
 // transformers#41151, mlxcel#391: whether the weights of the chosen experts are normalised is no key; it is the
 // family's. litgpt#2282: softmax over all experts, then the choice.
 TEST(TrapsB9, Transformers41151_NormalisationOfExpertWeightsIsTheFamilys) {

@@ -103,7 +103,7 @@ TEST(OlderToy, Llama3ScalingIsReadAsNumbers) {
     older.writer.set("llama.rope.scaling.original_context_length", uint32_t{128});
     File newer("qwen2", false);
     std::vector<float> divisors;
-    for (int i = 0; i < 32; ++i) divisors.push_back(llama3_divisor(10000.0, 64, i));
+    for (int i = 0; i < 32; ++i) divisors.push_back(llama3_divisor(50000.0, 64, i));
     newer.writer.add_f32("rope_freqs.weight", DType::F32, {32}, divisors);
     const std::vector<float> a = logits_of(older.write("older.gguf")), b = logits_of(newer.write("newer.gguf"));
     for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5) << i;

@@ -31,6 +31,9 @@ Spec read_2(const SpecKeys& keys) {
     s.attention_softcap = keys.number_or("attn_logit_softcapping", 50.0f);
     s.final_softcap = keys.number_or("final_logit_softcapping", 30.0f);
     read_windows(keys, k_period, k_default_window, s);
+    for (LayerSpec& layer : s.layer) {
+        if (layer.window > 0) layer.rope.base = keys.positive_or("rope.freq_base_swa", layer.rope.base);
+    }
     if (s.layers == k_layers_of_27b) s.attention_scale = inverse_root(s.width / s.heads);
     return s;
 }
