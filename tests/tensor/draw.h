@@ -73,5 +73,7 @@ struct Fuzzed {
     std::function<Tensor(Draw&)> call;
 };
 const std::vector<Fuzzed>& fuzzed_operators();
+/// Those that gradients are made of; among the former.
+const std::vector<Fuzzed>& fuzzed_gradients();
 
 }  // namespace toy::test

@@ -457,6 +457,7 @@ const std::vector<Fuzzed>& fuzzed_operators() {
     static const std::vector<Fuzzed> all = [] {
         std::vector<Fuzzed> joined = mathematics();
         joined.insert(joined.end(), rearrangements().begin(), rearrangements().end());
+        joined.insert(joined.end(), fuzzed_gradients().begin(), fuzzed_gradients().end());
         return joined;
     }();
     return all;

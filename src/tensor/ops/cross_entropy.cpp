@@ -18,14 +18,18 @@ void require_logits(const Layout& logits, const Layout& targets) {
         bad_input("logits {} and targets {} are not [N, V] and [N]", describe_shape(logits), describe_shape(targets));
 }
 
-// What the plain lowerings share: numbers of the target, 0 where it is ignored, and whether it is not.
+// What the plain lowerings share: numbers of the target, some other number where it is ignored, and whether it is not.
 struct Targets {
     ggml_tensor *ids, *is_counted;  ///< i32 [1, N], f32 [1, N]
 };
 
-Targets plain_targets(ggml_context* c, ggml_tensor* targets) {
+Targets plain_targets(ggml_context* c, ggml_tensor* targets, int64_t vocabulary) {
+    const auto last = static_cast<float>(vocabulary - 1);
     ggml_tensor* numbers = ggml_reshape_2d(c, ggml_cast(c, targets, GGML_TYPE_F32), 1, targets->ne[0]);
-    return {ggml_cast(c, ggml_relu(c, numbers), GGML_TYPE_I32), ggml_step(c, ggml_scale_bias(c, numbers, 1.0f, 0.5f))};
+    ggml_tensor* from_0 = ggml_step(c, ggml_scale_bias(c, numbers, 1.0f, 0.5f));
+    ggml_tensor* to_last = ggml_step(c, ggml_scale_bias(c, numbers, -1.0f, last + 0.5f));
+    ggml_tensor* ids = ggml_cast(c, ggml_clamp(c, ggml_cont(c, numbers), 0.0f, last), GGML_TYPE_I32);
+    return {ids, ggml_mul(c, from_0, to_last)};
 }
 
 // Sources: logits, targets, dy.
@@ -55,10 +59,10 @@ struct CrossEntropyBack : Op {
         ggml_tensor* distance = ggml_abs(c, ggml_sub(c, ggml_repeat(c, columns, logits), numbers));
         ggml_tensor* one_hot = ggml_step(c, ggml_scale_bias(c, distance, -1.0f, 0.5f));
         ggml_tensor* factor =
-            ggml_mul(c, ggml_reshape_2d(c, in[2], 1, logits->ne[1]), plain_targets(c, in[1]).is_counted);
+            ggml_mul(c, ggml_reshape_2d(c, in[2], 1, logits->ne[1]), plain_targets(c, in[1], logits->ne[0]).is_counted);
         return ggml_mul(c, ggml_sub(c, ggml_soft_max(c, logits), one_hot), factor);
     }
-    int lowered_nodes() const override { return 20; }
+    int lowered_nodes() const override { return 30; }
 };
 
 struct CrossEntropy : Op {
@@ -82,13 +86,13 @@ struct CrossEntropy : Op {
         const auto pick = [&](ggml_tensor* table, ggml_tensor* ids) {  // [V, N] and [1, N] -> [1, N]
             return ggml_reshape_2d(c, ggml_get_rows(c, ggml_reshape_3d(c, table, 1, n, rows), ids), 1, rows);
         };
-        const Targets wanted = plain_targets(c, targets);
+        const Targets wanted = plain_targets(c, targets, n);
         ggml_tensor* top = ggml_reshape_2d(c, ggml_argmax(c, logits), 1, rows);
         ggml_tensor* total = ggml_sub(c, pick(logits, top), ggml_log(c, pick(ggml_soft_max(c, logits), top)));
         ggml_tensor* losses = ggml_mul(c, ggml_sub(c, total, pick(logits, wanted.ids)), wanted.is_counted);
         return ggml_reshape_1d(c, losses, rows);
     }
-    int lowered_nodes() const override { return 30; }
+    int lowered_nodes() const override { return 40; }
 
     void pull_back(const Pullback& p) const override {
         p.give(0, record(CrossEntropyBack(), {p.in(0), p.in(1), contiguous(p.dy())}, std::source_location::current()));

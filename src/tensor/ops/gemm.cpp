@@ -47,10 +47,11 @@ struct Gemm : Op {
     ggml_tensor* lower_plain(ggml_context* context, std::span<ggml_tensor* const> in) const {
         const auto turned = [&](ggml_tensor* x) { return ggml_cont(context, ggml_transpose(context, x)); };
         ggml_tensor *a = in[in.size() - 2], *b = in[in.size() - 1];
+        if (a->type != GGML_TYPE_F32) a = ggml_cast(context, a, GGML_TYPE_F32);  // ggml's second operand is f32
         ggml_tensor* product = ggml_mul_mat(context, b_turned ? b : turned(b), a_turned ? turned(a) : a);
         return is_into ? ggml_add_inplace(context, in[0], product) : product;
     }
-    int lowered_nodes() const override { return 6; }
+    int lowered_nodes() const override { return 7; }
     int aliases() const override { return is_into ? 0 : -1; }
     bool writes(int source) const override { return is_into && source == 0; }
 };
