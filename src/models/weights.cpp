@@ -13,12 +13,13 @@ struct Table {
     std::string prefix;  ///< "blk.3."
 
     void add(const std::string& name, Shape shape, Tensor& slot, Use use) {
-        entries.push_back({prefix + name, std::move(shape), &slot, use});
+        entries.push_back({prefix + name, std::move(shape), &slot, use, nullptr});
     }
     void add(const std::string& name, Shape shape, Linear& map, bool has_bias) {
         Shape bias = shape;
         bias.pop_back();
         add(name + ".weight", std::move(shape), map.weight, Use::matrix);
+        entries.back().map = &map;
         if (has_bias) add(name + ".bias", std::move(bias), map.bias, Use::raw);
     }
     void add(const std::string& name, Shape shape, Norm& n, bool has_bias) {
@@ -150,6 +151,7 @@ std::vector<WeightEntry> weight_table(Decoder& m) {
     t.prefix.clear();
     if (s.has_output_norm) t.add("output_norm", {s.width}, m.output_norm, has_bias);
     if (s.has_head && !s.is_tied) t.add("output.weight", {s.vocabulary, s.width}, m.output.weight, Use::matrix);
+    if (s.has_head && !s.is_tied) t.entries.back().map = &m.output;
     if (s.has_head_bias) t.add("output.bias", {s.vocabulary}, m.output.bias, Use::raw);
     return std::move(t.entries);
 }

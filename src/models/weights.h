@@ -19,6 +19,7 @@ struct WeightEntry {
     std::vector<int64_t> shape;  ///< row-major
     Tensor* slot;
     Use use;
+    Linear* map = nullptr;  ///< of which it is the weight, to which adapters can be added
 };
 /// All weights that the Spec calls for, in the order of the forward.
 std::vector<WeightEntry> weight_table(Decoder& m);

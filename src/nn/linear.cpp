@@ -5,12 +5,16 @@
 namespace toy {
 
 Tensor linear(const Linear& w, Operand x) {
-    const Tensor y = matmul(w.weight, x);
+    Tensor y = matmul(w.weight, x);
+    for (const Adapter& adapter : w.adapters) y = y + matmul(adapter.b, matmul(adapter.a, x)) * adapter.scale;
     return named_after(w.bias ? Operand(y, x.where) + w.bias : y, w.weight);
 }
 
 Tensor linear_id(const Linear& w, Operand x, Tensor ids) {
-    const Tensor y = matmul_id(w.weight, x, ids);
+    Tensor y = matmul_id(w.weight, x, ids);
+    for (const Adapter& adapter : w.adapters) {
+        y = y + matmul_id(adapter.b, matmul_id(adapter.a, x, ids), ids) * adapter.scale;
+    }
     return named_after(w.bias ? add_id(Operand(y, x.where), w.bias, ids) : y, w.weight);
 }
 

@@ -1,20 +1,29 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <vector>
 
 #include "tensor/ops.h"
 
 namespace toy {
+
+/// A low-rank addition scale·B·A to a weight (LoRA, arXiv 2106.09685).
+struct Adapter {
+    Tensor a;  ///< [r, K]; of experts [E, r, K]
+    Tensor b;  ///< [N, r]; of experts [E, N, r]
+    float scale = 1.0f;
+};
 
 /// A linear map as GGUF stores it: weight [N, K] of any type, bias [N] or absent. Of experts: weight [E, N, K], bias
 /// [E, N].
 struct Linear {
     Tensor weight;
     Tensor bias;
+    std::vector<Adapter> adapters;
     explicit operator bool() const { return static_cast<bool>(weight); }
 };
 
-/// x·Wᵀ + b: [T, K] -> [T, N]. With `project` and `linear_id` the only place where a Linear is applied.
+/// x·(W + Σ scale·B·A)ᵀ + b: [T, K] -> [T, N]. With `project` and `linear_id` the only place where a Linear is applied.
 Tensor linear(const Linear& w, Operand x);
 
 /// The same by the experts that each token chose: x [T, 1 or U, K], ids i32 [T, U] -> [T, U, N].

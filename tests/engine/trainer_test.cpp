@@ -179,6 +179,34 @@ TEST(Trainer, OnlyChosenWeightsChange) {
     EXPECT_LT(trainer.evaluate({&batch, 1}).loss, first);
 }
 
+// lcpp#2632, #4079: adapters of a frozen base of any type, gradients through quantised weights and experts.
+TEST(Trainer, AdaptersLearnOverAFrozenBase) {
+    const TrainingBatch batch = random_batch(2 * 16, 3);
+    Runner runner(Device::cpu(), 2);
+    for (const char* name : {"llama:f32", "llama:q4_k", "gpt2:q8_0", "mixtral:q6_k"}) {
+        TrainableModel model(
+            Model::load(test::family_file(name), Device::cpu()), Device::cpu(),
+            [](std::string_view weight) { return weight.starts_with("blk."); }, AdapterOptions{.rank = 4});
+        Trainer trainer(model, runner, {.shape = {.rows = 2, .tokens = 16}, .clip = 1.0f});
+        const double before = trainer.evaluate({&batch, 1}).loss;
+        EXPECT_NEAR(trainer.step({&batch, 1}, 3e-3).loss, before, 1e-6) << name;  // B is 0: nothing has changed
+        for (int i = 0; i < 40; ++i) trainer.step({&batch, 1}, 3e-3);
+        EXPECT_LT(trainer.evaluate({&batch, 1}).loss, 0.5 * before) << name;
+    }
+}
+
+TEST(Trainer, AdaptersOfAnImpossibleRankAreRefused) {
+    const auto base = Model::load(test::family_file("llama:f32"), Device::cpu());
+    const TrainableModel::Choice all = [](std::string_view) { return true; };
+    for (int64_t rank : {0, -1, 129}) {
+        EXPECT_THROW(TrainableModel(base, Device::cpu(), all, {.rank = rank}), Error) << rank;
+    }
+    EXPECT_THROW(TrainableModel(
+                     base, Device::cpu(), [](std::string_view) { return false; }, AdapterOptions{}),
+                 Error);
+    EXPECT_FLOAT_EQ((AdapterOptions{.rank = 16, .alpha = 8, .is_rank_stabilised = true}.scale()), 2.0f);
+}
+
 // ainode#186: a loss that is no number ends the run and says where it began.
 TEST(Trainer, ANumberThatIsNoneIsNamed) {
     const TrainingBatch batch = random_batch(16, 3);
