@@ -38,10 +38,10 @@ Spm::Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_
     }
 }
 
-void Spm::encode(std::string_view text, std::vector<int32_t>& ids) const {
+void Spm::encode(std::string_view text, bool add_space, std::vector<int32_t>& ids) const {
     std::string escaped;
     escaped.reserve(text.size() * 3 / 2 + 3);
-    if (add_space_prefix_) escaped += escaped_space;
+    if (add_space) escaped += escaped_space;
     for (const char c : text) {
         if (c == ' ') {
             escaped += escaped_space;
@@ -128,6 +128,11 @@ void Spm::append_bytes(std::string_view character, std::vector<int32_t>& ids, bo
         return;
     }
     if (!unknown_) {
+        const utf8::Character known = utf8::decode(character);
+        if (known.valid) {
+            bad_input("the model's vocabulary has no token for the character {} (U+{:04X}), and no unknown token",
+                      known.code < 0x20 || known.code == 0x7F ? "" : character, static_cast<uint32_t>(known.code));
+        }
         bad_input("the model's vocabulary has no token for the byte 0x{:02X}, and no unknown token",
                   static_cast<uint8_t>(character[0]));
     }

@@ -1,0 +1,88 @@
+#include "text/document_encoder.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace toy {
+namespace {
+
+/// Whether any token but the first, before which nothing stands, is to be predicted.
+bool has_target(const Document& document) {
+    return !document.ids.empty() &&
+           std::find(document.is_target.begin() + 1, document.is_target.end(), true) != document.is_target.end();
+}
+
+bool predicts_all(const Document& document) {
+    return std::find(document.is_target.begin(), document.is_target.end(), false) == document.is_target.end();
+}
+
+bool others_speak(std::span<const Turn> turns) {
+    return std::any_of(turns.begin(), turns.end(),
+                       [](const Turn& turn) { return turn.role != "assistant" && !turn.content.empty(); });
+}
+
+}  // namespace
+
+std::vector<int32_t> DocumentEncoder::ids_of(std::string_view text, bool continuation) const {
+    return tokenizer_.encode(
+        text, {.add_special = false, .parse_special = options_.parse_special, .continuation = continuation});
+}
+
+Document DocumentEncoder::begin(bool predicted) const {
+    Document document;
+    if (tokenizer_.add_bos() && tokenizer_.bos()) document.append(*tokenizer_.bos(), predicted);
+    return document;
+}
+
+Document DocumentEncoder::text(std::string_view text) const {
+    Document document = begin(true);
+    document.append(ids_of(text, false), true);
+    if (tokenizer_.eos()) document.append(*tokenizer_.eos(), true);
+    return document;
+}
+
+Document DocumentEncoder::stretch(std::string_view text) const {
+    Document document;
+    document.append(ids_of(text, false), true);
+    return document;
+}
+
+Document DocumentEncoder::completion(std::string_view prompt, std::string_view completion) const {
+    if (!tokenizer_.eos()) {
+        bad_input(
+            "completions need an end-of-text token, which the vocabulary has not: the model would not learn to "
+            "stop");
+    }
+    Document document = begin(false);
+    document.append(ids_of(prompt, false), false);
+    document.append(ids_of(completion, !prompt.empty()), true);
+    document.append(*tokenizer_.eos(), true);
+    return document;
+}
+
+Document DocumentEncoder::conversation(std::span<const Turn> turns) const {
+    if (options_.conversations == nullptr) {
+        bad_input("'messages' need a chat template, and this model has none; write 'prompt' and 'completion' instead");
+    }
+    Document document = options_.conversations->encode(turns);
+    if (document.ids.size() != document.is_target.size()) {
+        failure("the chat template's encoder gave {} tokens but {} marks", document.ids.size(),
+                document.is_target.size());
+    }
+    if (!has_target(document)) bad_input("nothing of the conversation is to be predicted: does the assistant speak?");
+    if (predicts_all(document) && others_speak(turns)) {
+        bad_input(
+            "everything of the conversation would be predicted, the user's messages too: the chat template does "
+            "not tell who speaks");
+    }
+    return document;
+}
+
+Document DocumentEncoder::encode(const Sample& sample) const {
+    if (const auto* plain = std::get_if<PlainSample>(&sample)) return text(plain->text);
+    if (const auto* pair = std::get_if<CompletionSample>(&sample)) return completion(pair->prompt, pair->completion);
+    return conversation(std::get<ConversationSample>(sample).turns);
+}
+
+}  // namespace toy
