@@ -1,6 +1,7 @@
 // toy tokenizer train: a vocabulary made from texts.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -126,8 +127,7 @@ const Command k_tokenizer{
               {.name = "out", .kind = Kind::file, .value = "FILE", .summary = "the GGUF file to write (required)"}},
     .refused = {},
     .examples = {"toy tokenizer train --data book.txt --vocab 4096 --out book.gguf",
-                 "toy tokenizer train --data chats.jsonl --vocab 8192 --special \"<|im_start|>\" --special "
-                 "\"<|im_end|>\" --out chats.gguf",
+                 "toy tokenizer train --data chats.jsonl --vocab 8192 --special \"<|im_end|>\" --out chats.gguf",
                  "toy tokenizer train --data book.txt --tokenizer char --out characters.gguf"},
     .run = run,
 };

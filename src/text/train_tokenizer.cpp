@@ -45,6 +45,7 @@ class Keys {
         specials.insert(specials.begin(), std::string(k_end_of_text));
         for (const std::string& text : specials) check_special(text, ordinary);
         const auto end_of_text = static_cast<uint32_t>(size());
+        set_end_of_turn(specials, end_of_text);
         for (std::string& text : specials) add(std::move(text), TokenType::control);
         set("tokens", Array(std::move(texts_)));
         set("token_type", Array(std::move(types_)));
@@ -63,6 +64,17 @@ class Keys {
             bad_input("the special token {} is no text of 1 to {} bytes in UTF-8", quote(text), Vocabulary::max_text);
         }
         if (!taken.insert(text).second) bad_input("the special token {} is in the vocabulary already", quote(text));
+    }
+
+    /// The token that ends a turn, where one of the special tokens is known as that: several could be, and a reader
+    /// would choose among them.
+    void set_end_of_turn(std::span<const std::string> specials, uint32_t first) {
+        for (const std::string_view name : {"<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>"}) {
+            const auto found = std::find(specials.begin(), specials.end(), name);
+            if (found == specials.end()) continue;
+            set("eot_token_id", first + static_cast<uint32_t>(found - specials.begin()));
+            return;
+        }
     }
 
     std::vector<std::string> texts_;

@@ -54,8 +54,8 @@ TrainedTokenizer train_tokenizer(const TokenizerRecipe& recipe, const std::files
 Metadata make_bpe_tokenizer(const ByteMerges& merges, std::span<const std::string> special_tokens);
 /// Token b is the byte b, 256 is "<|endoftext|>".
 Metadata make_byte_tokenizer(std::span<const std::string> special_tokens);
-/// Token i is the i-th character. Throws Error{bad_input} for U+2581, which stands for the space in this kind of file,
-/// and for U+0000, which llama.cpp cannot hold.
+/// Token i is the i-th of the characters, which are all different. Throws Error{bad_input} for U+2581, which stands for
+/// the space in this kind of file, and for U+0000, which llama.cpp cannot hold.
 Metadata make_character_tokenizer(std::span<const char32_t> characters, std::span<const std::string> special_tokens);
 
 /// Writes a GGUF file that holds a vocabulary alone.

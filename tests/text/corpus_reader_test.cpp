@@ -238,9 +238,9 @@ TEST(CorpusReader, NamesTheFileOfACharacterThatTheVocabularyLacks) {
     const TempFolder folder;
     const std::u32string known = U"ab ";
     const auto tokenizer = Tokenizer::from_metadata(make_character_tokenizer(known, {}));
-    EXPECT_REFUSAL("a.txt: the model's vocabulary has no token for the character c (U+0063)",
+    EXPECT_REFUSAL("a.txt: the model's vocabulary has no token for the character 'c' (U+0063)",
                    read_corpus(folder.file("a.txt", "abc"), *tokenizer, {}));
-    EXPECT_REFUSAL("a.jsonl: line 2: the model's vocabulary has no token for the character \u00e9 (U+00E9)",
+    EXPECT_REFUSAL("a.jsonl: line 2: the model's vocabulary has no token for the character '\u00e9' (U+00E9)",
                    read_corpus(folder.file("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"\\u00e9\"}"), *tokenizer, {}));
 }
 
