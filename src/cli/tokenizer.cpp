@@ -62,7 +62,7 @@ int run(const Arguments& arguments) {
         if (!arguments.given(flag)) bad_input("give --{}; `toy tokenizer --help` shows how", flag);
     }
     const std::string out = arguments.text("out");
-    AtomicFile(std::filesystem::path(out));  // what cannot be written is refused before the work, not after
+    static_cast<void>(AtomicFile(out));  // what cannot be written is refused before the work, not after
     CorpusOptions options;
     options.format = data_format(arguments.text("data-format"));
     Stages stages;

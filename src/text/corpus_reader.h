@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ struct CorpusOptions {
     DataFormat format = DataFormat::automatic;
     double val_fraction = 0;                             ///< in [0, 1)
     bool parse_special = false;                          ///< control tokens that a text spells become those tokens
-    std::optional<int32_t> document_end = {};            ///< in packs, a document ends after each of this id
+    std::optional<int32_t> document_end = {};            ///< in packs, a document ends after each token of this id: EOS
     const ConversationEncoder* conversations = nullptr;  ///< for the `messages` of JSONL; without one they are refused
     std::function<void(int64_t done, int64_t total)> progress = {};  ///< in bytes
 };

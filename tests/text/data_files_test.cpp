@@ -26,6 +26,7 @@ TEST(DataFiles, AreSortedByTheBytesOfTheirNames) {
     EXPECT_EQ(names(find_data_files(folder.path(), DataFormat::automatic)),
               (Names{"Z:text", "a.txt:text", "a/B.jsonl:jsonl", "a/b.NDJSON:jsonl", "a/c/d.md:text", "a/z.txt:text",
                      "b.txt:text"}));
+    EXPECT_EQ(names(find_data_files(folder / "a/", DataFormat::automatic))[0], "B.jsonl:jsonl");  // a slash at the end
     EXPECT_EQ(names(find_data_files(folder / "a", DataFormat::text)),
               (Names{"B.jsonl:text", "b.NDJSON:text", "c/d.md:text", "z.txt:text"}));
 }
