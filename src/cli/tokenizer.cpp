@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/arguments.h"
 #include "cli/numbers.h"
@@ -21,7 +21,8 @@ class Stages {
  public:
     void show(std::string_view stage, int64_t done, int64_t total) {
         if (stage != stage_) {
-            progress_.emplace(std::string(stage), total);
+            progress_ = nullptr;  // wipes its line before another begins
+            progress_ = std::make_unique<Progress>(std::string(stage), total);
             stage_ = stage;
         }
         progress_->show(done);
@@ -29,7 +30,7 @@ class Stages {
 
  private:
     std::string stage_;
-    std::optional<Progress> progress_;
+    std::unique_ptr<Progress> progress_;
 };
 
 TokenizerRecipe recipe_of(const Arguments& arguments) {

@@ -31,14 +31,15 @@ std::vector<int32_t> DocumentEncoder::ids_of(std::string_view text, bool continu
 
 Document DocumentEncoder::begin(bool predicted) const {
     Document document;
-    if (tokenizer_.add_bos() && tokenizer_.bos()) document.append(*tokenizer_.bos(), predicted);
+    const std::optional<int32_t> bos = tokenizer_.bos();
+    if (tokenizer_.add_bos() && bos) document.append(*bos, predicted);
     return document;
 }
 
 Document DocumentEncoder::text(std::string_view text) const {
     Document document = begin(true);
     document.append(ids_of(text, false), true);
-    if (tokenizer_.eos()) document.append(*tokenizer_.eos(), true);
+    if (const auto end = tokenizer_.eos()) document.append(*end, true);
     return document;
 }
 
@@ -49,7 +50,8 @@ Document DocumentEncoder::stretch(std::string_view text) const {
 }
 
 Document DocumentEncoder::completion(std::string_view prompt, std::string_view completion) const {
-    if (!tokenizer_.eos()) {
+    const std::optional<int32_t> end = tokenizer_.eos();
+    if (!end) {
         bad_input(
             "completions need an end-of-text token, which the vocabulary has not: the model would not learn to "
             "stop");
@@ -57,7 +59,7 @@ Document DocumentEncoder::completion(std::string_view prompt, std::string_view c
     Document document = begin(false);
     document.append(ids_of(prompt, false), false);
     document.append(ids_of(completion, !prompt.empty()), true);
-    document.append(*tokenizer_.eos(), true);
+    document.append(*end, true);
     return document;
 }
 
