@@ -34,7 +34,7 @@ TEST(TokenizerTrain, TellsWhatItMadeAndFromWhat) {
     const auto json = run_toy_json({"tokenizer", "train", "--data", folder.path() / "a.txt", "--vocab", "260",
                                     "--special", "<|im_start|>", "--out", out, "--json"});
     EXPECT_EQ(json["format"], "toy/tokenizer-train-v1");
-    EXPECT_EQ(json["path"], out);
+    EXPECT_EQ(json["path"].get<std::string>(), out);
     EXPECT_EQ(json["tokenizer"], "bpe");
     EXPECT_EQ(json["vocab"], 260);
     EXPECT_EQ(json["data"]["files"], 1);
