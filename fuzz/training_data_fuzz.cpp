@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/error.h"
@@ -21,18 +22,16 @@ namespace {
 std::string path_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
 
 /// A template of a kind, so that conversations are read too.
-struct Template : toy::ConversationEncoder {
-    const toy::Tokenizer* tokenizer = nullptr;
-    toy::Document encode(std::span<const toy::Turn> turns) const override {
-        toy::Document document;
-        for (const toy::Turn& turn : turns) {
-            document.append(tokenizer->encode(turn.role), false);
-            document.append(tokenizer->encode(turn.content), turn.role == "assistant");
-            document.append(*tokenizer->eos(), turn.role == "assistant");
-        }
-        return document;
+toy::Document encode_conversation(const toy::Tokenizer& tokenizer, const nlohmann::ordered_json& messages) {
+    toy::Document document;
+    for (const auto& message : messages) {
+        const bool says = message["role"] == "assistant";
+        document.append(tokenizer.encode(message["role"].get<std::string>()), false);
+        document.append(tokenizer.encode(message.dump()), says);
+        document.append(*tokenizer.eos(), says);
     }
-};
+    return document;
+}
 
 void pack(const toy::Corpus& corpus, int32_t length, uint64_t seed) {
     if (corpus.documents.empty()) return;
@@ -65,9 +64,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (::ftruncate(descriptor, 0) != 0) std::abort();
     if (::pwrite(descriptor, data + 2, size - 2, 0) != static_cast<ssize_t>(size - 2)) std::abort();
 
-    Template conversations;
-    conversations.tokenizer = tokenizer.get();
-    toy::CorpusOptions options{.val_fraction = seed % 3 == 0 ? 0.25 : 0, .conversations = &conversations};
+    toy::CorpusOptions options{.val_fraction = seed % 3 == 0 ? 0.25 : 0};
+    options.conversations = [](const nlohmann::ordered_json& messages) {
+        return encode_conversation(*tokenizer, messages);
+    };
     const std::string path = path_of(descriptor);
     for (const toy::DataFormat format : {toy::DataFormat::jsonl, toy::DataFormat::text}) {
         options.format = format;

@@ -212,7 +212,10 @@ CorpusSource read_texts(const std::filesystem::path& path, const CorpusOptions& 
                 take(pair->prompt);
                 take(pair->completion);
             } else {
-                for (const Turn& turn : std::get<ConversationSample>(sample).turns) take(turn.content);
+                for (const auto& message : std::get<ConversationSample>(sample).messages) {
+                    const auto content = message.find("content");
+                    if (content != message.end() && content->is_string()) take(content->get_ref<const std::string&>());
+                }
             }
         });
         files.done();

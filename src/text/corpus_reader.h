@@ -14,10 +14,10 @@ namespace toy {
 
 struct CorpusOptions {
     DataFormat format = DataFormat::automatic;
-    double val_fraction = 0;                             ///< in [0, 1)
-    bool parse_special = false;                          ///< control tokens that a text spells become those tokens
-    std::optional<int32_t> document_end = {};            ///< in packs, a document ends after each token of this id: EOS
-    const ConversationEncoder* conversations = nullptr;  ///< for the `messages` of JSONL; without one they are refused
+    double val_fraction = 0;                   ///< in [0, 1)
+    bool parse_special = false;                ///< control tokens that a text spells become those tokens
+    std::optional<int32_t> document_end = {};  ///< in packs, a document ends after each token of this id: EOS
+    EncodeConversation conversations = {};     ///< for the `messages` of JSONL; without one they are refused
     std::function<void(int64_t done, int64_t total)> progress = {};  ///< in bytes
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace toy {
@@ -18,20 +19,10 @@ struct Document {
     void append(int32_t token, bool predicted) { append(std::span(&token, 1), predicted); }
 };
 
-/// One message of a conversation.
-struct Turn {
-    std::string role;  ///< system, user, assistant, …: what the template of the model knows
-    std::string content;
-};
-
-/// Turns a conversation into a document as the model's chat template writes it, with exactly that to be predicted which
-/// the assistant says, the token that ends its turn included (trl#5988).
-class ConversationEncoder {
- public:
-    virtual ~ConversationEncoder() = default;
-    /// Throws Error{bad_input} with one sentence for a conversation that the template refuses; the reader puts file and
-    /// line before it.
-    virtual Document encode(std::span<const Turn> turns) const = 0;
-};
+/// Turns a conversation, an array of objects with a "role", into a document as the model's chat template writes it,
+/// with exactly that to be predicted which the assistant says, the token that ends its turn included (trl#5988). Throws
+/// Error{bad_input} with one sentence for a conversation that the template refuses; the reader puts file and line
+/// before it.
+using EncodeConversation = std::function<Document(const nlohmann::ordered_json& messages)>;
 
 }  // namespace toy

@@ -17,9 +17,10 @@ bool predicts_all(const Document& document) {
     return std::find(document.is_target.begin(), document.is_target.end(), false) == document.is_target.end();
 }
 
-bool others_speak(std::span<const Turn> turns) {
-    return std::any_of(turns.begin(), turns.end(),
-                       [](const Turn& turn) { return turn.role != "assistant" && !turn.content.empty(); });
+bool others_speak(const nlohmann::ordered_json& messages) {
+    return std::any_of(messages.begin(), messages.end(), [](const auto& message) {
+        return message["role"] != "assistant" && message.contains("content") && message["content"] != "";
+    });
 }
 
 }  // namespace
@@ -63,17 +64,17 @@ Document DocumentEncoder::completion(std::string_view prompt, std::string_view c
     return document;
 }
 
-Document DocumentEncoder::conversation(std::span<const Turn> turns) const {
-    if (options_.conversations == nullptr) {
+Document DocumentEncoder::conversation(const nlohmann::ordered_json& messages) const {
+    if (!options_.conversations) {
         bad_input("'messages' need a chat template, and this model has none; write 'prompt' and 'completion' instead");
     }
-    Document document = options_.conversations->encode(turns);
+    Document document = options_.conversations(messages);
     if (document.ids.size() != document.is_target.size()) {
         failure("the chat template's encoder gave {} tokens but {} marks", document.ids.size(),
                 document.is_target.size());
     }
     if (!has_target(document)) bad_input("nothing of the conversation is to be predicted: does the assistant speak?");
-    if (predicts_all(document) && others_speak(turns)) {
+    if (predicts_all(document) && others_speak(messages)) {
         bad_input(
             "everything of the conversation would be predicted, the user's messages too: the chat template does "
             "not tell who speaks");
@@ -84,7 +85,7 @@ Document DocumentEncoder::conversation(std::span<const Turn> turns) const {
 Document DocumentEncoder::encode(const Sample& sample) const {
     if (const auto* plain = std::get_if<PlainSample>(&sample)) return text(plain->text);
     if (const auto* pair = std::get_if<CompletionSample>(&sample)) return completion(pair->prompt, pair->completion);
-    return conversation(std::get<ConversationSample>(sample).turns);
+    return conversation(std::get<ConversationSample>(sample).messages);
 }
 
 }  // namespace toy

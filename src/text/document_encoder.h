@@ -1,5 +1,8 @@
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
+
+#include <utility>
 
 #include "text/document.h"
 #include "text/jsonl.h"
@@ -8,14 +11,15 @@
 namespace toy {
 
 /// Training texts as documents of token ids, under the tokenizer of the model that learns them. Keeps a reference to
-/// the tokenizer and, where given, to the encoder of conversations.
+/// the tokenizer.
 class DocumentEncoder {
  public:
     struct Options {
-        bool parse_special = false;  ///< "<|endoftext|>" in a text becomes that token, not its characters
-        const ConversationEncoder* conversations = nullptr;
+        bool parse_special = false;             ///< "<|endoftext|>" in a text becomes that token, not its characters
+        EncodeConversation conversations = {};  ///< without one, conversations are refused
     };
-    DocumentEncoder(const Tokenizer& tokenizer, const Options& options) : tokenizer_(tokenizer), options_(options) {}
+    DocumentEncoder(const Tokenizer& tokenizer, Options options)
+        : tokenizer_(tokenizer), options_(std::move(options)) {}
 
     /// BOS where the tokenizer adds one, the text, and the end-of-text token where the vocabulary has one; all of it is
     /// to be predicted.
@@ -29,7 +33,7 @@ class DocumentEncoder {
     /// What the encoder of conversations makes of it. Throws Error{bad_input} where there is none, where nothing is to
     /// be predicted, and where everything is although others than the assistant speak: a template that does not tell
     /// who speaks (Megatron-Bridge#3359).
-    Document conversation(std::span<const Turn> turns) const;
+    Document conversation(const nlohmann::ordered_json& messages) const;
 
     Document encode(const Sample& sample) const;
 

@@ -1,10 +1,10 @@
 #include "text/jsonl.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
-#include "io/quote.h"
 
 namespace toy {
 namespace {
@@ -13,12 +13,30 @@ using Json = nlohmann::json;
 
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
+/// Refuses objects of very many keys: JSON that keeps the order of its keys searches them one by one.
+class KeyCounter {
+ public:
+    bool operator()(int depth, Json::parse_event_t event, const Json&) {
+        const auto level = static_cast<size_t>(depth);
+        if (event == Json::parse_event_t::object_start) {
+            counts_.resize(level + 1);
+            counts_.push_back(0);
+        } else if (event == Json::parse_event_t::key && ++counts_.at(level) > k_jsonl_max_keys) {
+            bad_input("an object of the line has more than {} keys", k_jsonl_max_keys);
+        }
+        return true;
+    }
+
+ private:
+    std::vector<size_t> counts_;  // of the keys so far, by the depth at which they stand
+};
+
 Json parse(std::string_view line) {
     if (line.size() > k_jsonl_max_line) {
         bad_input("the line has {} bytes; at most {} are read", line.size(), k_jsonl_max_line);
     }
     try {
-        return Json::parse(line);
+        return Json::parse(line, KeyCounter());
     } catch (const Json::parse_error& error) {
         bad_input("the line is no JSON: its byte {} cannot stand there", error.byte);
     } catch (const Json::exception&) {
@@ -26,29 +44,29 @@ Json parse(std::string_view line) {
     }
 }
 
-const std::string& string_of(const Json& object, std::string_view key, std::string_view where = "") {
+const std::string& string_of(const Json& object, std::string_view key) {
     const auto found = object.find(key);
-    if (found == object.end()) bad_input("{}the key '{}' is missing", where, key);
-    if (!found->is_string()) bad_input("{}the key '{}' is {}, expected a string", where, key, found->type_name());
+    if (found == object.end()) bad_input("the key '{}' is missing", key);
+    if (!found->is_string()) bad_input("the key '{}' is {}, expected a string", key, found->type_name());
     return found->get_ref<const std::string&>();
 }
 
-Turn read_turn(const Json& message, size_t number) {
-    const std::string where = fmt::format("message {}: ", number);
-    if (!message.is_object()) bad_input("{}is {}, expected an object", where, message.type_name());
-    for (const auto& [key, value] : message.items()) {
-        if (key == "role" || key == "content" || value.is_null()) continue;
-        bad_input("{}has the key {}, which would not be trained on; only 'role' and 'content' are", where, quote(key));
+/// `line` once more, since templates see the keys of a message in their order.
+ConversationSample read_conversation(const Json& object, std::string_view line) {
+    for (const std::string_view key : {"tools", "functions"}) {
+        if (object.contains(key)) bad_input("the key '{}' would change the prompt, and it is not supported", key);
     }
-    return {string_of(message, "role", where), string_of(message, "content", where)};
-}
-
-ConversationSample read_conversation(const Json& messages) {
+    const Json& messages = object["messages"];
     if (!messages.is_array()) bad_input("the key 'messages' is {}, expected an array", messages.type_name());
     if (messages.empty()) bad_input("the key 'messages' is empty");
-    ConversationSample sample;
-    for (const Json& message : messages) sample.turns.push_back(read_turn(message, sample.turns.size() + 1));
-    return sample;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        const Json& message = messages[i];
+        if (!message.is_object()) bad_input("message {} is {}, expected an object", i + 1, message.type_name());
+        if (!message.contains("role") || !message["role"].is_string()) {
+            bad_input("message {} has no string under the key 'role'", i + 1);
+        }
+    }
+    return {std::move(nlohmann::ordered_json::parse(line)["messages"])};
 }
 
 Sample read_sample(std::string_view line) {
@@ -64,7 +82,7 @@ Sample read_sample(std::string_view line) {
             "the line has several of the keys 'text', 'prompt' with 'completion', and 'messages': which one is "
             "meant?");
     }
-    if (messages) return read_conversation(object["messages"]);
+    if (messages) return read_conversation(object, line);
     if (completion) return CompletionSample{string_of(object, "prompt"), string_of(object, "completion")};
     return PlainSample{string_of(object, "text")};
 }

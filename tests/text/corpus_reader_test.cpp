@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/sha256.h"
@@ -45,15 +46,15 @@ std::vector<std::string> shown(const Corpus& corpus) {
 using Texts = std::vector<std::string>;
 
 /// "user: " and so on stand for a template; what the assistant says and the end are to be predicted.
-struct Template : ConversationEncoder {
+struct Template {
     bool marks_all = false, marks_none = false, refuses = false;
-    Document encode(std::span<const Turn> turns) const override {
+    Document encode(const nlohmann::ordered_json& messages) const {
         if (refuses) bad_input("the template wants a system message first");
         Document document;
-        for (const Turn& turn : turns) {
-            const bool says = (turn.role == "assistant" || marks_all) && !marks_none;
-            document.append(bytes()->encode(turn.role.substr(0, 1) + ":"), marks_all);
-            document.append(bytes()->encode(turn.content), says);
+        for (const auto& message : messages) {
+            const bool says = (message["role"] == "assistant" || marks_all) && !marks_none;
+            document.append(bytes()->encode(message["role"].get<std::string>().substr(0, 1) + ":"), marks_all);
+            document.append(bytes()->encode(message["content"].get<std::string>()), says);
             document.append(end, says);
         }
         return document;
@@ -158,7 +159,7 @@ TEST(CorpusReader, OnlyWhatTheAssistantSaysIsPredicted) {
         R"({"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]})";
     const auto path = folder.file("a.jsonl", line + "\n" + line);
     Template encoder;
-    const CorpusOptions options{.conversations = &encoder};
+    const CorpusOptions options{.conversations = [&](const auto& messages) { return encoder.encode(messages); }};
     EXPECT_EQ(shown(read_corpus(path, *bytes(), options).train)[0], "u:hi$a:HO$");
     const Corpus corpus = read_corpus(path, *bytes(), options).train;
     const int64_t last = corpus.documents[0].end - 1;

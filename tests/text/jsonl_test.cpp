@@ -32,10 +32,8 @@ TEST(Jsonl, ReadsTheThreeKinds) {
     EXPECT_EQ(std::get<CompletionSample>(samples[1].sample).prompt, "p");
     EXPECT_EQ(std::get<CompletionSample>(samples[1].sample).completion, "");
     EXPECT_EQ(samples[2].line, 5u);
-    const auto& turns = std::get<ConversationSample>(samples[2].sample).turns;
-    ASSERT_EQ(turns.size(), 2u);
-    EXPECT_EQ(turns[1].role, "assistant");
-    EXPECT_EQ(turns[1].content, "ho");
+    const auto& messages = std::get<ConversationSample>(samples[2].sample).messages;
+    EXPECT_EQ(messages.dump(), R"([{"role":"user","content":"hi","name":null},{"role":"assistant","content":"ho"}])");
     EXPECT_TRUE(read("").empty());
 }
 
@@ -57,10 +55,10 @@ TEST(Jsonl, RefusesWithTheLine) {
         {"{\"prompt\": [], \"completion\": \"b\"}", "the key 'prompt' is array"},
         {"{\"messages\": {}}", "the key 'messages' is object"},
         {"{\"messages\": []}", "the key 'messages' is empty"},
-        {"{\"messages\": [1]}", "message 1: is number"},
-        {R"({"messages": [{"role": "user", "content": "a"}, {"role": "user"}]})", "message 2: the key 'content'"},
-        {R"({"messages": [{"role": "user", "content": []}]})", "message 1: the key 'content' is array"},
-        {R"({"messages": [{"role": "user", "content": "", "tool_calls": []}]})", "has the key 'tool_calls'"}};
+        {"{\"messages\": [1]}", "message 1 is number"},
+        {R"({"messages": [{"role": "user"}, {"content": "a"}]})", "message 2 has no string under the key 'role'"},
+        {R"({"messages": [{"role": 1}]})", "message 1 has no string under the key 'role'"},
+        {R"({"messages": [{"role": "user"}], "tools": []})", "the key 'tools' would change the prompt"}};
     for (const auto& [line, part] : cases) {
         EXPECT_REFUSAL(part, read(std::string("{\"text\": \"fine\"}\n") + line + "\n"));
         EXPECT_REFUSAL("f.jsonl: line 2: ", read(std::string("{\"text\": \"fine\"}\n") + line));
@@ -79,6 +77,17 @@ TEST(Jsonl, StandsDeepNesting) {
     const std::string deep = "{\"text\": \"a\", \"x\": " + std::string(100'000, '[');
     EXPECT_REFUSAL("is no JSON", read(deep));
     EXPECT_EQ(read(deep + std::string(100'000, ']') + "}").size(), 1u);
+}
+
+// The order of keys is kept for templates, by a search among those before: very many would take the square of time.
+TEST(Jsonl, BoundsTheKeysOfAnObject) {
+    const auto line = [](int keys) {
+        std::string object = "{\"x\": {}, \"text\": \"a\", \"y\": {";
+        for (int i = 0; i < keys; ++i) object += "\"" + std::to_string(i) + "\": {\"a\": 1},";
+        return object + "\"z\": 1}}";
+    };
+    EXPECT_EQ(read(line(999)).size(), 1u);
+    EXPECT_REFUSAL("has more than 1000 keys", read(line(1000)));
 }
 
 }  // namespace

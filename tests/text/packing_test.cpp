@@ -152,6 +152,13 @@ TEST(Packing, RowsAreWellFilled) {
     EXPECT_LT(epoch.counts().padding, epoch.rows() * 128 / 50);
 }
 
+TEST(Packing, ARowIsFilledToItsLastToken) {
+    const Corpus corpus = corpus_of({5, 4, 3, 3, 2});
+    const PackedEpoch epoch(corpus, {.length = 5}, 0);  // 4 + 1, 3 + 2, 2 tokens to predict from
+    EXPECT_EQ(epoch.rows(), 3);
+    EXPECT_EQ(epoch.counts().padding, 3);
+}
+
 TEST(Packing, EpochsDifferAndSeedsToo) {
     const Corpus corpus = corpus_of({2000});
     const PackingOptions options{.length = 64, .seed = 1};
