@@ -28,7 +28,7 @@ done
 
 # Programs as command:package: one that is on the PATH counts, whoever installed it. Libraries as Debian packages.
 programs="g++:g++ cmake:cmake ninja:ninja-build git:git pkg-config:pkg-config"
-libraries="nlohmann-json3-dev libfmt-dev libspdlog-dev libpcre2-dev libutf8proc-dev libgtest-dev
+libraries="nlohmann-json3-dev libfmt-dev libspdlog-dev libpcre2-dev libutf8proc-dev libssl-dev libgtest-dev
            librapidcheck-dev"
 programs="$programs python3:python3"
 case $purpose in

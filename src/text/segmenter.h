@@ -12,6 +12,8 @@ class Segmenter {
     virtual ~Segmenter() = default;
     /// Appends the ids of any bytes.
     virtual void encode(std::string_view text, std::vector<int32_t>& ids) const = 0;
+    /// The same for a text that goes on after another: the algorithm puts no space before it.
+    virtual void encode_continuation(std::string_view text, std::vector<int32_t>& ids) const { encode(text, ids); }
 };
 
 }  // namespace toy

@@ -28,6 +28,13 @@ size_t next_word(std::string_view text) {
     return std::min(text.find(escaped_space, at), text.size());
 }
 
+/// A character for a sentence: "'é' (U+00E9)". A terminal must not get control characters.
+std::string shown(std::string_view character, char32_t code) {
+    const std::string number = fmt::format("U+{:04X}", static_cast<uint32_t>(code));
+    const bool is_control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+    return is_control ? number : fmt::format("'{}' ({})", character, number);
+}
+
 }  // namespace
 
 Spm::Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_space_prefix)
@@ -38,10 +45,10 @@ Spm::Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_
     }
 }
 
-void Spm::encode(std::string_view text, std::vector<int32_t>& ids) const {
+void Spm::encode(std::string_view text, bool add_space, std::vector<int32_t>& ids) const {
     std::string escaped;
     escaped.reserve(text.size() * 3 / 2 + 3);
-    if (add_space_prefix_) escaped += escaped_space;
+    if (add_space) escaped += escaped_space;
     for (const char c : text) {
         if (c == ' ') {
             escaped += escaped_space;
@@ -128,6 +135,10 @@ void Spm::append_bytes(std::string_view character, std::vector<int32_t>& ids, bo
         return;
     }
     if (!unknown_) {
+        if (const utf8::Character known = utf8::decode(character); known.valid) {
+            bad_input("the model's vocabulary has no token for the character {}, and no unknown token",
+                      shown(character, known.code));
+        }
         bad_input("the model's vocabulary has no token for the byte 0x{:02X}, and no unknown token",
                   static_cast<uint8_t>(character[0]));
     }

@@ -16,9 +16,15 @@ class Spm : public Segmenter {
     /// The reference must outlive this. `unknown`: for characters without token where the vocabulary has no bytes.
     Spm(const Vocabulary& vocabulary, std::optional<int32_t> unknown, bool add_space_prefix);
 
-    void encode(std::string_view text, std::vector<int32_t>& ids) const override;
+    void encode(std::string_view text, std::vector<int32_t>& ids) const override {
+        encode(text, add_space_prefix_, ids);
+    }
+    void encode_continuation(std::string_view text, std::vector<int32_t>& ids) const override {
+        encode(text, false, ids);
+    }
 
  private:
+    void encode(std::string_view text, bool add_space, std::vector<int32_t>& ids) const;
     static constexpr uint32_t never = UINT32_MAX;
     struct Symbol {
         uint32_t begin, length;

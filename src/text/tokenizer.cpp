@@ -164,8 +164,11 @@ std::vector<int32_t> Tokenizer::encode(std::string_view text, EncodeOptions opti
     std::vector<int32_t> ids;
     if (options.add_special && special.bos && (special.add_bos || is_bert)) ids.push_back(*special.bos);
     for (const AddedTokens::Fragment& fragment : parts_->added.split(text, options.parse_special)) {
+        const bool goes_on = options.continuation && fragment.text.data() == text.data();
         if (fragment.token != Vocabulary::none) {
             ids.push_back(fragment.token);
+        } else if (goes_on) {
+            parts_->segmenter->encode_continuation(fragment.text, ids);
         } else {
             parts_->segmenter->encode(fragment.text, ids);
         }

@@ -22,6 +22,7 @@ class Tokenizer {
     struct EncodeOptions {
         bool add_special = true;     ///< BOS, EOS (or [CLS], [SEP]) as the file asks for
         bool parse_special = false;  ///< "<|im_end|>" in the text becomes that control token, not its characters
+        bool continuation = false;   ///< the text goes on after another: `llama` puts no space before it
     };
     struct DecodeOptions {
         bool render_special = false;  ///< control and unknown tokens appear as their text, not as nothing

@@ -179,4 +179,5 @@ def main():
             write("pretokenizers.json", record_pretokenizers(options, libllama, texts_file, names, folder))
 
 
-main()
+if __name__ == "__main__":
+    main()
