@@ -68,7 +68,6 @@ Value first(Run& run, const Value& self, const Arguments& arguments) {
 
 Value last(Run& run, const Value& self, const Arguments& arguments) {
     const Parameters given(run, "last", arguments, {});
-    if (self.is_undefined()) run.fail("{}", self.hint());
     if (self.is_sequence(Flavour::generator)) run.fail("a generator has no last element");
     const List items = elements(run, self);
     return items.empty() ? Value::undefined("No last item, sequence was empty") : items.back();
@@ -204,7 +203,7 @@ Value reverse(Run& run, const Value& self, const Arguments& arguments) {
     List values = elements(run, self);
     std::ranges::reverse(values);
     // Python reverses generators into a list, all else into an iterator.
-    if (self.is_sequence(Flavour::generator) || self.is_undefined()) return make_sequence(run, std::move(values));
+    if (self.is_sequence(Flavour::generator)) return make_sequence(run, std::move(values));
     return generator(run, std::move(values));
 }
 

@@ -35,6 +35,14 @@ void append_upper(std::string& out, char32_t code) {
     }
 }
 
+void append_title(std::string& out, char32_t code) {
+    if (code == 0xDF) {
+        out += "Ss";
+    } else {
+        utf8::append(out, to_title(code));
+    }
+}
+
 // Every character has to be `wanted`, and there has to be one.
 template <class Wanted>
 bool all_of(std::string_view text, Wanted wanted) {
@@ -129,7 +137,7 @@ std::string capitalize(std::string_view text) {
     if (text.empty()) return {};
     const auto first = utf8::decode(text);
     std::string out;
-    utf8::append(out, to_title(first.code));
+    append_title(out, first.code);
     return out + lower(text.substr(first.length));
 }
 
@@ -137,7 +145,11 @@ std::string title(std::string_view text) {
     std::string out;
     bool was_letter = false;
     for (const char32_t code : characters(text)) {
-        utf8::append(out, was_letter ? to_lower(code) : to_title(code));
+        if (was_letter) {
+            utf8::append(out, to_lower(code));
+        } else {
+            append_title(out, code);
+        }
         was_letter = has_case(code);
     }
     return out;

@@ -1,8 +1,7 @@
 """Small random templates of the language that src/text/jinja knows, and what Jinja2 makes of them.
 
 usage: random_templates.py COUNT SEED OUT.json [--all]
-Without --all, cases are dropped that Python's laziness alone decides or that print addresses of objects, and only some
-of those that Jinja2 refuses are kept.
+Cases that print addresses of objects or ranges are dropped; without --all, so are nine of ten that Jinja2 refuses.
 """
 
 import json
@@ -34,8 +33,8 @@ class Maker:
             return self.pick("s", "e", "u", "w", "q", "num", "real", "csv", "lines", "'lit'", '"d\\n\\t\\"x"', "'\\u00e9\\x41'", "' pad '", "'a' 'b'")
         d = depth - 1
         return self.pick(
-            lambda: f"{self.text(d)}|{self.pick('upper', 'lower', 'trim', 'title', 'capitalize', 'string', 'reverse', 'tojson', 'e', 'safe', 'indent', 'indent(2, true)', 'indent(3, blank=true)', 'truncate(9)', 'truncate(5, true, end=chr)' if False else 'truncate(8, true)', 'wordcount', 'first', 'last', 'length', 'list', 'forceescape')}",
-            lambda: f"({self.text(d)}).{self.pick('strip()', 'lstrip()', 'rstrip()', 'upper()', 'lower()', 'title()', 'capitalize()', 'swapcase()', 'strip(chars)' if False else 'strip(' + chr(39) + ' ad' + chr(39) + ')', 'isdigit()', 'isalpha()', 'isupper()', 'islower()', 'isspace()', 'isalnum()', 'split()', 'splitlines()', 'splitlines(true)', 'zfill(14)', 'center(15)', 'ljust(13, ' + chr(39) + '*' + chr(39) + ')', 'rjust(12)')}",
+            lambda: f"{self.text(d)}|{self.pick('upper', 'lower', 'trim', 'title', 'capitalize', 'string', 'reverse', 'tojson', 'e', 'safe', 'indent', 'indent(2, true)', 'indent(3, blank=true)', 'truncate(9)', 'truncate(8, true)', 'wordcount', 'first', 'last', 'length', 'list', 'forceescape')}",
+            lambda: f"({self.text(d)}).{self.pick('strip()', 'lstrip()', 'rstrip()', 'upper()', 'lower()', 'title()', 'capitalize()', 'swapcase()', 'strip(' + chr(39) + ' ad' + chr(39) + ')', 'isdigit()', 'isalpha()', 'isupper()', 'islower()', 'isspace()', 'isalnum()', 'split()', 'splitlines()', 'splitlines(true)', 'zfill(14)', 'center(15)', 'ljust(13, ' + chr(39) + '*' + chr(39) + ')', 'rjust(12)')}",
             lambda: f"({self.text(d)}).{self.pick('split', 'rsplit', 'replace', 'startswith', 'endswith', 'find', 'count', 'partition', 'rpartition', 'removeprefix', 'rfind')}({self.method_arguments()})",
             lambda: f"{self.text(d)} ~ {self.anything(d)}",
             lambda: f"({self.text(d)} + {self.text(d)})",
@@ -130,14 +129,14 @@ class Maker:
             lambda: self.tag(f"if {self.test(2)}") + body() + self.pick("", self.tag(f"elif {self.test(1)}") + body()) + self.pick("", self.tag("else") + body()) + self.tag("endif"),
             lambda: self.tag(f"for i in {self.listing(2)}{self.pick('', '', ' if ' + self.test(1))}") + self.space() + self.output(self.pick("i", "loop.index", "loop.index0 ~ loop.first ~ loop.last", "loop.length", "loop.revindex", "loop.previtem", "loop.nextitem|default('-')", "loop.cycle('x', 'y')", "i is string", "n")) + body(1) + self.pick("", self.tag("else") + body()) + self.tag("endfor"),
             lambda: self.tag(f"for k, v in {self.pick('d.items()', 'nested.items()', 'd|dictsort', 'rows|groupby(' + chr(39) + 'age' + chr(39) + ')', '[(1, 2), (3, 4)]', 'd|items')}") + self.output("k") + "=" + self.output(self.pick("v", "v|string", "v is mapping", "v|tojson")) + body(1) + self.tag("endfor"),
-            lambda: self.tag(f"set {self.pick('a', 'b', 'n')} = {self.anything(2)}") + body() + self.output(self.pick("a", "b", "n")),
+            lambda: self.tag(f"set {self.pick('a', 'b')} = {self.anything(2)}") + body() + self.output(self.pick("a", "b")),
             lambda: self.tag("set a, b = (1, s)") + body() + self.output("a ~ b"),
             lambda: self.tag("set ns = namespace(c=0, d='x')") + self.tag(f"for i in {self.listing(1)}") + self.tag("set ns.c = ns.c + 1") + body(1) + self.tag("endfor") + self.output("ns.c"),
             lambda: self.tag(f"set a{self.pick('', ' | upper', ' | trim | lower')}") + body() + self.tag("endset") + self.output("a"),
             lambda: self.tag(f"macro mm(p, r={self.anything(1)})") + self.output("p") + "/" + self.output("r") + body() + self.tag("endmacro") + self.output(self.pick(f"mm({self.anything(1)})", "mm(1, 2)", "mm()", "mm(r=3, p=4)", "mm(1)|upper", "mm(*[1, 2])", "mm(**{'p': 9})")),
             lambda: self.tag("macro cc(p)") + "<" + self.output("caller(p)") + ">" + self.tag("endmacro") + self.tag("call(y) cc(n)") + self.output("y") + body() + self.tag("endcall"),
             lambda: self.tag(f"filter {self.pick('upper', 'trim', 'indent', 'replace(' + chr(39) + 'a' + chr(39) + ', ' + chr(39) + 'b' + chr(39) + ')', 'trim | upper')}") + body() + self.tag("endfilter"),
-            lambda: self.tag("generation") + body() + self.tag("endgeneration"),
+            lambda: self.tag("generation") + self.statement(d) + self.tag("endgeneration"),
             lambda: self.tag(f"with a = {self.anything(1)}, n = 5") + body() + self.output("a ~ n") + self.tag("endwith"),
             lambda: (self.tag(f"if {self.test(1)}") + self.tag(self.pick("break", "continue")) + self.tag("endif") if loops else "") + body(),
             lambda: self.pick("{# note #}", "{#- note -#}", "{# a\n b #}\n", "  {# c #}") + body(),
@@ -157,7 +156,7 @@ def main():
         template = maker.template()
         result = jinja_oracle.render(template, VARIABLES)
         expected = result.get("expected", "")
-        if len(expected) > 3000 or re.search(r"object at 0x|<built-in|<bound|0x[0-9a-f]{8}|range\(|reversed|<Namespace|<class|<Macro|<LoopC", expected):
+        if len(expected) > 3000 or re.search(r"object at 0x|<built-in|<bound|0x[0-9a-f]{8}|range\(|reversed|<Namespace|<class|<Macro|<LoopC", expected, re.IGNORECASE):
             continue
         if not everything and "error" in result and maker.r.random() < 0.9:
             continue
