@@ -224,10 +224,12 @@ std::vector<size_t> token_starts(const Tokenizer& tokenizer, const std::vector<i
             starts.push_back(0);  // added, not written
             continue;
         }
-        // A space that the tokenizer put before a text, or white space that a control token swallowed.
-        if (!rest.starts_with(piece) && piece.starts_with(' ') && rest.starts_with(piece.substr(1)))
-            piece.remove_prefix(1);
-        while (!rest.starts_with(piece) && !rest.empty() && is_blank(rest.substr(0, 1))) rest = text.substr(++at);
+        // A space that the tokenizer put before a text, and white space that a control token swallowed.
+        const std::string_view bare = piece.starts_with(' ') ? piece.substr(1) : piece;
+        while (!rest.starts_with(piece) && !rest.starts_with(bare) && !rest.empty() && is_blank(rest.substr(0, 1))) {
+            rest = text.substr(++at);
+        }
+        if (!rest.starts_with(piece)) piece = bare;
         if (!rest.starts_with(piece)) {
             bad_input(
                 "its token {} is {}, which is not what its text holds there: this tokenizer does not keep texts as "

@@ -83,7 +83,8 @@ TEST(Jinja, ChatTemplatesRenderAsJinja2DoesByteForByte) {
 
 TEST(Jinja, OwnTemplatesRenderAsJinja2Does) {
     const Json conversations = ordered_fixture("chat_templates")["conversations"];
-    for (const auto& [name, expected] : ordered_fixture("own_chat_templates").items()) {
+    const Json own = ordered_fixture("own_chat_templates");
+    for (const auto& [name, expected] : own.items()) {
         const std::string source = test::read_file(std::string(TOY_SOURCE_DIR) + "/tests/text/fixtures/chat/" + name);
         for (size_t i = 0; i < conversations.size(); ++i) {
             const Json& variables = conversations[i][1];

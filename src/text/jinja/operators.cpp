@@ -90,6 +90,21 @@ Value integer_arithmetic(Run& run, Operator operation, int64_t a, int64_t b) {
     return result;
 }
 
+// The floor of a / b and the rest that has b's sign, as Python computes them.
+std::pair<double, double> floor_and_rest(double a, double b) {
+    double rest = std::fmod(a, b);
+    double quotient = (a - rest) / b;
+    if (rest == 0) {
+        rest = std::copysign(0.0, b);
+    } else if ((b < 0) != (rest < 0)) {
+        rest += b;
+        quotient -= 1;
+    }
+    if (quotient == 0) return {std::copysign(0.0, a / b), rest};
+    const double floor = std::floor(quotient);
+    return {quotient - floor > 0.5 ? floor + 1 : floor, rest};
+}
+
 Value real_arithmetic(Run& run, Operator operation, double a, double b) {
     const bool divides =
         operation == Operator::divide || operation == Operator::floor_divide || operation == Operator::modulo;
@@ -99,11 +114,8 @@ Value real_arithmetic(Run& run, Operator operation, double a, double b) {
         case Operator::subtract: return a - b;
         case Operator::multiply: return a * b;
         case Operator::divide: return a / b;
-        case Operator::floor_divide: return std::floor(a / b);
-        case Operator::modulo: {
-            const double rest = std::fmod(a, b);
-            return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-        }
+        case Operator::floor_divide: return floor_and_rest(a, b).first;
+        case Operator::modulo: return floor_and_rest(a, b).second;
         case Operator::power: return std::pow(a, b);
     }
     return a;

@@ -89,14 +89,14 @@ Value indent(Run& run, const Value& self, const Arguments& arguments) {
 
 Value truncate(Run& run, const Value& self, const Arguments& arguments) {
     const Parameters given(run, "truncate", arguments, {"length", "killwords", "end", "leeway"});
-    if (!self.is_text()) run.fail("truncate wants a text, not {}", self.type_name());
     const std::string end = given.text(2, "...");
     const int64_t most = given.integer(0, 255), leeway = given.integer(3, 5);
     const auto end_size = static_cast<int64_t>(length(end));
     const bool is_sane = most >= end_size && leeway >= 0 && leeway < (1 << 30) && most < (int64_t{1} << 40);
     if (!is_sane) run.fail("truncate to a length shorter than its end");
+    if (static_cast<int64_t>(length_of(run, self)) <= most + leeway) return self;
+    if (!self.is_text()) run.fail("truncate wants a text, not {}", self.type_name());
     const std::string& text = self.text();
-    if (static_cast<int64_t>(length(text)) <= most + leeway) return self;
     std::string head = text.substr(0, byte_of(text, static_cast<size_t>(most - end_size)));
     if (!given.on(1)) head = head.substr(0, head.rfind(' '));
     return make_text(run, head + end, self.is_safe());

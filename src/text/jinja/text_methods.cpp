@@ -38,7 +38,7 @@ std::vector<std::string_view> split_words(std::string_view text, int64_t most, b
     text = strip(text, {}, from_right ? Side::right : Side::left);
     while (!text.empty()) {
         if (most >= 0 && static_cast<int64_t>(parts.size()) == most) {
-            parts.push_back(strip(text, {}, from_right ? Side::left : Side::right));
+            parts.push_back(text);
             break;
         }
         size_t at = 0;
