@@ -19,6 +19,25 @@ std::string_view without_trailing_space(std::string_view text) {
     return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
 }
 
+// How many bytes at the start of the text the piece stands for; nothing where it does not. To SentencePiece "\u2581" in
+// a text is a space like any other.
+std::optional<size_t> match(std::string_view text, std::string_view piece) {
+    if (text.starts_with(piece)) return piece.size();
+    constexpr std::string_view bar = "\u2581";
+    size_t at = 0;
+    for (const char c : piece) {
+        const std::string_view rest = text.substr(at);
+        if (rest.starts_with(c)) {
+            ++at;
+        } else if (c == ' ' && rest.starts_with(bar)) {
+            at += bar.size();
+        } else {
+            return {};
+        }
+    }
+    return at;
+}
+
 Json first_messages(const Json& messages, size_t count) {
     Json first = Json::array();
     for (size_t i = 0; i < count; ++i) first.push_back(messages[i]);
@@ -218,26 +237,29 @@ std::vector<size_t> token_starts(const Tokenizer& tokenizer, const std::vector<i
         const int32_t id = ids[i];
         const TokenType type = tokenizer.type(id);
         const bool is_special = type == TokenType::control || type == TokenType::unknown;
-        std::string_view piece = is_special ? tokenizer.text(id) : tokenizer.piece(id);
-        std::string_view rest = text.substr(at);
-        if (i == 0 && tokenizer.bos() == id && !rest.starts_with(piece)) {
+        const std::string_view piece = is_special ? tokenizer.text(id) : tokenizer.piece(id);
+        auto size = match(text.substr(at), piece);
+        if (i == 0 && tokenizer.bos() == id && !size) {
             starts.push_back(0);  // added, not written
             continue;
         }
         // A space that the tokenizer put before a text, and white space that a control token swallowed.
         const std::string_view bare = piece.starts_with(' ') ? piece.substr(1) : piece;
-        while (!rest.starts_with(piece) && !rest.starts_with(bare) && !rest.empty() && is_blank(rest.substr(0, 1))) {
-            rest = text.substr(++at);
+        if (!size) size = match(text.substr(at), bare);
+        while (!size && at < text.size() && is_blank(text.substr(at, 1))) {
+            ++at;
+            size = match(text.substr(at), piece);
+            if (!size) size = match(text.substr(at), bare);
         }
-        if (!rest.starts_with(piece)) piece = bare;
-        if (!rest.starts_with(piece)) {
+        if (!size) {
             bad_input(
                 "its token {} is {}, which is not what its text holds there: this tokenizer does not keep texts as "
-                "they are, so what the assistant says cannot be found among the tokens",
+                "they "
+                "are, so what the assistant says cannot be found among the tokens",
                 i + 1, quote(tokenizer.text(id)));
         }
         starts.push_back(at);
-        at += piece.size();
+        at += *size;
     }
     if (!is_blank(text.substr(at))) bad_input("its tokens end before its text does");
     starts.push_back(text.size());

@@ -195,7 +195,9 @@ TEST(ConversationEncoder, TokensLieWhereTheirTextDoes) {
         for (const std::string& text : test::fixture_texts()) {
             if (utf8::valid_prefix(text) != text.size()) continue;
             const std::vector<int32_t> ids = encode_chat(tokenizer, text);
-            const std::vector<size_t> starts = token_starts(tokenizer, ids, text);
+            SCOPED_TRACE(fmt::format("{}: {}", name, text.substr(0, 80)));
+            std::vector<size_t> starts;
+            ASSERT_NO_THROW(starts = token_starts(tokenizer, ids, text));
             ASSERT_EQ(starts.size(), ids.size() + 1) << name;
             EXPECT_TRUE(std::is_sorted(starts.begin(), starts.end())) << name;
         }
@@ -217,7 +219,7 @@ TEST(ConversationEncoder, TemplatesOfModels) {
         {"Qwen-Qwen2.5-7B-Instruct", "qwen2", "<|im_start|>assistant\n[It is 2.<|im_end|>]\n"},
         {"meta-llama-Llama-3.1-8B-Instruct", "llama-bpe",
          "<|start_header_id|>assistant<|end_header_id|>\n\n[It is 2.<|eot_id|>]"},
-        {"microsoft-Phi-3.5-mini-instruct", "phi-3", "<|assistant|>[\nIt is 2.<|end|>]"},
+        {"microsoft-Phi-3.5-mini-instruct", "phi-3", "<|assistant|>[ It is 2.<|end|>]<|endoftext|>"},
         {"LFM2.5-8B-A1B", "qwen2", "<|im_start|>assistant\n[It is 2.<|im_end|>]\n"},
         {"HuggingFaceTB-SmolLM3-3B", "qwen2", "<|im_start|>assistant\n[It is 2.<|im_end|>]\n"},
     };

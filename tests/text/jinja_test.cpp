@@ -132,7 +132,7 @@ TEST(Jinja, SaysWhereAndWhat) {
     EXPECT_EQ(refusal("{{ 1|nothing_like_it }}"), "t, line 1: there is no filter 'nothing_like_it'");
     EXPECT_EQ(refusal("{{ 1 is nothing_like_it }}"), "t, line 1: there is no test 'nothing_like_it'");
     EXPECT_EQ(refusal("{{ raise_exception('no\nway') }}"),
-              "t, line 1: the template refuses this conversation: 'no\\x0Away'");
+              "t, line 1: the template refuses this conversation: 'no\\x0away'");
     EXPECT_EQ(refusal("{% include 'x' %}"), "t, line 1: the tag 'include' is not for chat templates");
     EXPECT_EQ(refusal("{{ x.append(1) }}", {{"x", {1}}}),
               "t, line 1: 'append' is not allowed: templates cannot change a value in place");
@@ -151,7 +151,7 @@ TEST(Jinja, HostileTemplatesEnd) {
     refused("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "steps");
     refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "inside each other");
     refused("{% set ns = namespace(x='0123456789') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
-            "bytes");
+            "too long");
     refused("{{ 'x' * 1000000000000 }}", "too large");
     refused("{{ [1] * 1000000000000 }}", "too large");
     refused("{{ range(1000000) }}", "range");
@@ -166,7 +166,7 @@ TEST(Jinja, HostileTemplatesEnd) {
         for (int i = 0; i < count; ++i) all += text;
         return all;
     };
-    refused("{{ " + repeated("(", 100000) + " }}", "inside each other");
+    refused("{{ " + repeated("(", 100000) + "1" + repeated(")", 100000) + " }}", "inside each other");
     refused("{{ " + repeated("not ", 100000) + "1 }}", "inside each other");
     refused("{{ " + repeated("-", 100000) + "1 }}", "inside each other");
     refused("{{ 1" + repeated(" + 1", 100000) + " }}", "inside each other");

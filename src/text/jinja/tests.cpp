@@ -48,7 +48,8 @@ Value same_as(Run& run, const Value& self, const Arguments& arguments) {
 }
 
 bool is_sequence(const Value& value) {
-    if (value.is_text() || value.is(Kind::dict)) return true;
+    if (value.is_undefined() || value.is_text() || value.is(Kind::dict))
+        return true;  // as in Python, all have a length
     return value.is_sequence(Flavour::list) || value.is_sequence(Flavour::tuple) || value.is_sequence(Flavour::range);
 }
 
