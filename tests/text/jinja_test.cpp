@@ -145,10 +145,12 @@ TEST(Jinja, SaysWhereAndWhat) {
 
 // A template in a model file is a program of a stranger: it ends, and in bounded memory.
 TEST(Jinja, HostileTemplatesEnd) {
-    const auto refused = [](std::string_view source, std::string_view why) {
-        EXPECT_NE(refusal(source).find(why), std::string::npos) << source.substr(0, 200) << "\n" << refusal(source);
+    const Limits limits = {.steps = 100'000, .text_bytes = 1 << 20, .memory_bytes = 8 << 20};
+    const auto refused = [&](std::string_view source, std::string_view why) {
+        const std::string sentence = refusal(source, Json::object(), limits);
+        EXPECT_NE(sentence.find(why), std::string::npos) << source.substr(0, 200) << "\n" << sentence;
     };
-    refused("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "steps");
+    refused("{% for a in range(1000) %}{% for b in range(1000) %}{% endfor %}{% endfor %}", "steps");
     refused("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "inside each other");
     refused("{% set ns = namespace(x='0123456789') %}{% for i in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
             "too long");
@@ -159,8 +161,8 @@ TEST(Jinja, HostileTemplatesEnd) {
     refused("{{ '%1000000000d' % 1 }}", "a format asks");
     refused("{% set ns = namespace(x=[]) %}{% for i in range(1000) %}{% set ns.x = [ns.x] %}{% endfor %}",
             "inside each other");
-    refused("{% set x = 'a' * 30000000 %}{% for i in range(100) %}{{ x }}{% endfor %}", "bytes");
-    refused("{% set x = 'ab' * 3000000 %}{% for i in range(100000) %}{{ 'c' in x }}{% endfor %}", "steps");
+    refused("{% set x = 'a' * 300000 %}{% for i in range(100) %}{{ x }}{% endfor %}", "bytes");
+    refused("{% set x = 'ab' * 300000 %}{% for i in range(10000) %}{{ 'c' in x }}{% endfor %}", "steps");
     const auto repeated = [](std::string_view text, int count) {
         std::string all;
         for (int i = 0; i < count; ++i) all += text;
@@ -174,6 +176,8 @@ TEST(Jinja, HostileTemplatesEnd) {
     refused("{{ 1" + repeated("|abs", 100000) + " }}", "inside each other");
     refused(repeated("{% if 1 %}", 100000), "inside each other");
     refused(repeated("x", (1 << 20) + 1), "at most");
+    // The limits that models get; deep enough for the stack of a thread.
+    EXPECT_NE(refusal("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").find("inside each other"), std::string::npos);
     Json deep = 1;
     for (int i = 0; i < 300; ++i) deep = Json::array({std::move(deep)});
     EXPECT_NE(refusal("{{ x }}", {{"x", deep}}).find("nest"), std::string::npos);
