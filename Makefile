@@ -37,6 +37,7 @@ test:
 check:
 	@$(BOOTSTRAP) test
 	@$(BOOTSTRAP) lint
+	@$(BOOTSTRAP) fuzz
 	@scripts/check.sh $(SUITE)
 
 lint:
@@ -71,7 +72,7 @@ help:
 	@echo "make                 build toy: build/release/bin/toy (PRESET=debug, asan, tsan: another build)"
 	@echo "make demo            build it and let a model write a text (MODEL=path/to/model.gguf)"
 	@echo "make test            build it and run the tests"
-	@echo "make check           lint, then the tests under the sanitizers (SUITE=all: the slow ones too)"
+	@echo "make check           lint, the tests under the sanitizers, fuzzing (SUITE=all: slow tests too)"
 	@echo "make lint            layers, budgets, formatting, clang 19 with clang-tidy"
 	@echo "make bench           run the micro-benchmarks"
 	@echo "make oracle          record what llama.cpp computes for the models of the tests (docs/oracle.md)"

@@ -98,7 +98,7 @@ void use(const toy::Tokenizer& tokenizer, const std::string& text, bool special)
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
-    toy::log::set_level(toy::log::Level::error);
+    toy::logging::set_level(toy::logging::Level::error);
     Provider data(bytes, size);
     try {
         const auto tokenizer = toy::Tokenizer::from_metadata(metadata(data));

@@ -34,7 +34,8 @@ programs="$programs python3:python3"
 case $purpose in
     build | test) ;;
     lint)
-        programs="$programs clang-format-14:clang-format-14 clang-tidy-19:clang-tidy-19 clang++-19:clang-19" ;;
+        programs="$programs clang-format-14:clang-format-14 clang-tidy-19:clang-tidy-19 clang++-19:clang-19"
+        libraries="$libraries libbenchmark-dev" ;;
     fuzz)
         programs="$programs clang++-19:clang-19"
         libraries="$libraries libclang-rt-19-dev" ;;

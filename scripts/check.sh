@@ -1,6 +1,6 @@
 #!/bin/sh
-# Lint, then the tests under address and undefined-behaviour sanitizers, then under the thread sanitizer. Every step
-# runs, even when an earlier one failed; the last line sums up.
+# Lint, then the tests under address and undefined-behaviour sanitizers, then under the thread sanitizer, then each fuzz
+# target for some seconds. Every step runs, even when an earlier one failed; the last line sums up.
 # usage: scripts/check.sh fast|all    (fast leaves out tests whose suite or name begins with Slow)
 set -u
 
@@ -28,8 +28,13 @@ suite() {
     scripts/build.sh "$1" && ctest --preset "$1" -j "$(nproc)" -E "$exclude"
 }
 
+fuzz() {
+    scripts/build.sh fuzz && scripts/run-fuzzers.sh 20
+}
+
 step lint scripts/lint.sh
 step "asan+ubsan" suite asan
 step tsan suite tsan
+step fuzz fuzz
 echo "check:${summary#,}"
 exit $failed

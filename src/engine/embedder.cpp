@@ -37,7 +37,7 @@ struct Embedder::Batch {
     Tensor ids, states;
 
     Batch(const Model& model, const Device& device, int64_t s, int64_t t, bool fused)
-        : sequences(s), tokens(t), context(graph, s, t, fused) {
+        : sequences(s), tokens(t), context(graph, s, t, {fused ? AttentionForm::fused : AttentionForm::plain}) {
         ids = graph.input("ids", DType::I32, {s * t});
         states = hidden(model.decoder, ids, context);
         graph.output(states);

@@ -330,7 +330,7 @@ void Graph::allocate(const Device& device, const RepackedWeights* repacked) {
     context_ = ggml_init({count * ggml_tensor_overhead() + ggml_graph_overhead_custom(graph_size, false), nullptr,
                           /*no_alloc=*/true});
     cgraph_ = ggml_new_graph_custom(context_, graph_size, false);
-    const Lowering lowering{context_, device, repacked};
+    const Lowering lowering{context_, device, repacked, has_kernels_ && device.is_cpu()};
     for (Node& node : nodes_) {
         if (node.kind == Node::Kind::parameter) {
             node.lowered = node.parameter->storage;

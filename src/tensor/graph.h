@@ -76,6 +76,10 @@ class Graph {
     void set_fusing(bool is_fusing) { is_fusing_ = is_fusing; }
     bool is_fusing() const { return is_fusing_; }
 
+    /// Whether operators that have a CPU kernel of ours beside ggml's use it: dense products, norms and the like, as
+    /// training wants them. To be chosen before allocate(); off by default.
+    void set_kernels(bool has_kernels) { has_kernels_ = has_kernels; }
+
     /// Keeps a node's values readable after a run.
     void output(Tensor tensor);
 
@@ -96,6 +100,7 @@ class Graph {
     const Device& device() const { return *device_; }
 
  private:
+    friend class Backward;
     friend class Scope;
     friend Tensor named(Tensor tensor, std::string_view name);
     int32_t import(const Tensor& tensor);
@@ -113,6 +118,7 @@ class Graph {
     std::unordered_map<std::string, int32_t> names_;
     std::string scope_;
     bool is_fusing_ = true;
+    bool has_kernels_ = false;
     std::unique_ptr<Device> device_;
     ggml_context* input_context_ = nullptr;
     ggml_backend_buffer* input_buffer_ = nullptr;

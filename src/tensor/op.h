@@ -12,6 +12,7 @@ struct ggml_tensor;
 
 namespace toy {
 
+class Pullback;
 class RepackedWeights;
 
 /// What an operator may use while it becomes ggml nodes.
@@ -19,10 +20,11 @@ struct Lowering {
     ggml_context* context;
     Device device;
     const RepackedWeights* repacked;  ///< faster copies of weights for matmul, or null
+    bool has_kernels;                 ///< kernels of ours instead of ggml's, where an operator has both (Graph)
 };
 
 /// One operator: a small struct whose members are its attributes. It is recorded on the tape of a Graph; ggml nodes are
-/// its lowering. (Its gradient rule joins it here with training: see DESIGN, "The tape".)
+/// its lowering, and its gradient is written in operators.
 struct Op {
     virtual ~Op() = default;
 
@@ -36,6 +38,16 @@ struct Op {
     /// Makes the ggml nodes, at most `lowered_nodes` of them, and returns the last.
     virtual ggml_tensor* lower(const Lowering& lowering, std::span<ggml_tensor* const> in) const = 0;
     virtual int lowered_nodes() const { return 1; }
+
+    /// The vector-Jacobian rule: from the gradient of the result, gives those of the operands that want one (see
+    /// Pullback). An operator without a rule refuses by name.
+    virtual void pull_back(const Pullback& p) const;
+    /// Whether the result depends smoothly on this operand: not on masks, tables of factors, shapes. (Integers never
+    /// count.)
+    virtual bool is_smooth(int source) const {
+        (void)source;
+        return true;
+    }
 
     /// Whether this operand may be absent.
     virtual bool takes_absent(int source) const {

@@ -99,6 +99,16 @@ Tensor rope(Operand x, Tensor positions, const Rope& how, Tensor factors = {});
 Tensor flash_attention(Operand q, Tensor k, Tensor v, Tensor mask, float scale, float softcap = 0.0f,
                        float max_bias = 0.0f);
 
+/// Causal attention over S texts of T tokens that keeps no scores, with a gradient; on the CPU alone.
+struct RowAttention {
+    int64_t sequences = 1;  ///< S
+    float scale = 1.0f, softcap = 0.0f;
+    int window = 0;  ///< keys that a token sees, itself included; 0 for all before it
+};
+/// q [S·T, H, d], k [S·T, K, d], v [S·T, K, dv], packed; first i32 [S·T] or absent: number in its text of the first key
+/// that a token sees, at most its own -> [S·T, H, dv]. ops/row_attention.cpp
+Tensor row_attention(Operand q, Tensor k, Tensor v, Tensor first, const RowAttention& how);
+
 // ---- shapes: ops/shape.cpp ----
 
 /// The same elements under another shape; x packed. One dimension may be -1.
@@ -155,7 +165,11 @@ Tensor argmax(Operand x);
 /// Mean over rows of −Σ targets·log softmax(logits), both [T, V] -> [1].
 Tensor cross_entropy_rows(Operand logits, Tensor targets);
 
-// ---- convolution and state spaces: ops/convolution.cpp ----
+/// −log softmax(logits)[target] of each row: logits [N, V], targets i32 [N] -> [N]; 0 where a target is below 0, which
+/// is how rows are ignored. Targets from V on are ignored too: whoever writes them checks them.
+Tensor cross_entropy(Operand logits, Tensor targets);
+
+// ---- convolution: ops/convolution.cpp ----
 
 struct Conv2d {
     int stride_x = 1, stride_y = 1, pad_x = 0, pad_y = 0, dilation_x = 1, dilation_y = 1;
@@ -167,6 +181,9 @@ Tensor im2col(Operand kernel, Tensor image, const Conv2d& how, bool is_2d, DType
 Tensor im2col_back(Operand columns, Tensor kernel, const std::array<int64_t, 4>& ne, const Conv2d& how, bool is_2d);
 /// image [B, C, Y, X], kernel [O, C, KY, KX] f32 or f16 (to which the image is rounded) -> [B, O, OY, OX].
 Tensor conv_2d(Tensor kernel, Operand image, const Conv2d& how);
+
+// ---- state spaces: ops/state_space.cpp ----
+
 /// Causal depthwise convolution: x [S, I, W−1+T], kernel [I, W] -> [S, T, I].
 Tensor ssm_conv(Operand x, Tensor kernel);
 /// Selective scan (arXiv 2312.00752; Mamba-2: 2405.21060). states [S', J, P, N], x [S, T, J, P], dt [S, T, J], a [J, 1

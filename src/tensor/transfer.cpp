@@ -197,6 +197,12 @@ void write_f32(Tensor target, std::span<const float> values, int64_t first_row) 
     }
 }
 
+void clear(Tensor target) {
+    ggml_tensor* storage = writable(target, leaf_of(target));
+    if (!target.layout().is_contiguous()) failure("{} is a view with holes: it cannot be cleared", label(target));
+    if (target.layout().elements() > 0) ggml_backend_tensor_memset(storage, 0, 0, target.layout().bytes());
+}
+
 void check_indices(Tensor tensor) {
     const Leaf leaf = leaf_of(tensor);
     if (leaf.index_limit == 0) return;

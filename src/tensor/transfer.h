@@ -20,6 +20,9 @@ void write(Tensor target, std::span<const int64_t> values);
 /// chunks of rows. The tensor may be any view.
 void write_f32(Tensor target, std::span<const float> values, int64_t first_row = 0);
 
+/// Sets all bytes of a packed parameter or input to zero.
+void clear(Tensor target);
+
 /// Throws Error where present values of a tensor that serve as row indices are out of range.
 void check_indices(Tensor tensor);
 

@@ -39,7 +39,7 @@ Charsmap::Charsmap(const Metadata& metadata) : origin_(metadata.origin()) {
     std::memcpy(&size, bytes.data(), sizeof size);
     if (size % sizeof(uint32_t) != 0 || size > bytes.size() - sizeof size) refuse("has an array beyond its end");
     units_.resize(size / sizeof(uint32_t));
-    std::memcpy(units_.data(), bytes.data() + sizeof size, size);
+    if (size > 0) std::memcpy(units_.data(), bytes.data() + sizeof size, size);
     replacements_ = bytes.substr(sizeof size + size);
     if (!units_.empty() && (replacements_.empty() || replacements_.back() != '\0')) {
         refuse("ends within a replacement");

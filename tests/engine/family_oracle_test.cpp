@@ -76,6 +76,7 @@ struct Differences {
         const double total = log_sum_exp(logits);
         for (size_t i = 0; i < logits.size(); ++i) {
             const double difference = static_cast<double>(expected[i]) - (static_cast<double>(logits[i]) - total);
+            ASSERT_FALSE(std::isnan(difference));  // a maximum would hide it
             largest = std::max(largest, std::abs(difference));
             kl += std::exp(static_cast<double>(expected[i])) * difference;
         }

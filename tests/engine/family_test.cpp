@@ -190,8 +190,11 @@ TEST_P(Family, AShiftMovesKeys) {
     const std::vector<float> moved = read_rows_f32(keys, inference.cache().row(0, 0), count);
     const std::vector<float> fresh = read_rows_f32(keys, inference.cache().row(1, 0), count);
     double largest = 0;
-    for (size_t i = 0; i < moved.size(); ++i)
-        largest = std::max(largest, static_cast<double>(std::abs(moved[i] - fresh[i])));
+    for (size_t i = 0; i < moved.size(); ++i) {
+        const double difference = std::abs(moved[i] - fresh[i]);
+        ASSERT_FALSE(std::isnan(difference));
+        largest = std::max(largest, difference);
+    }
     EXPECT_LT(largest, 2e-5);
     EXPECT_THROW(shift(inference.cache(), *model, inference.runner(), 0, 20, 9, false), Error);
 }

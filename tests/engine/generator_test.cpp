@@ -131,7 +131,7 @@ TEST(Generator, CachedEqualsUncached) {
     const Result cached = alone("f32-d64-g3", k_f32, request(60, 9, 1));
     Runner runner(Device::cpu(), 2);
     const std::vector<int32_t> prompt = test::random_tokens(512, 60, 9);
-    const std::vector<float> rows = full_logits(*model, runner, prompt, false);
+    const std::vector<float> rows = full_logits(*model, runner, prompt, AttentionForm::plain);
     for (size_t i = 0; i + 1 < prompt.size(); ++i) {
         const auto row = std::span(rows).subspan(i * 512, 512);
         EXPECT_NEAR(row[static_cast<size_t>(prompt[i + 1])] - log_sum_exp(row), cached.tokens[i].logprob,

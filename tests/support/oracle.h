@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "support/base64.h"
+
 namespace toy::test {
 
 /// The 64-bit FNV-1a hash of a file, in hexadecimal: whether a model is the recorded one.
@@ -14,9 +16,6 @@ std::string fnv1a(const std::filesystem::path& path);
 /// flags). Other kernels add in another order; a rounding of an activation then flips here and there, and on models
 /// this small that alone moves single log-probabilities by up to 0.3.
 bool has_recorded_kernels();
-
-/// Little-endian float32 values from base64.
-std::vector<float> floats_from_base64(std::string_view text);
 
 /// The names (without ".json") in a folder of tests/fixtures, sorted.
 std::vector<std::string> fixture_names(std::string_view folder);

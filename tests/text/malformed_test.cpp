@@ -289,6 +289,7 @@ TEST(Charsmap, PointsOutsideItself) {
     far[0] = 0x1FFFFFu << 10;
     EXPECT_THAT(message(charsmap(far, replacements)), HasSubstr("points to unit"));
     EXPECT_EQ(message(charsmap(map_of_x(0), replacements)), "accepted");
+    EXPECT_EQ(message(charsmap({}, replacements)), "accepted");  // a map of nothing
     Metadata floats = small_t5();
     set(floats, "precompiled_charsmap", std::vector<float>{1});
     EXPECT_THAT(refusal(floats), HasSubstr("must be an array of u8"));

@@ -73,6 +73,36 @@ inline float gelu_erf(float value) {
     return x * (x < 0.0f ? tail : 1.0f - tail);
 }
 
+// With s = 1/(1 + exp(−2u)): s + x·s·(1 − s)·2u′, u as above.
+inline float gelu_slope(float value) {
+    const float x = at_least(value, -11.0f) < 11.0f ? at_least(value, -11.0f) : 11.0f;
+    constexpr double scale = -2.0 * 0.79788456080286535588 * 1.44269504088896340736;
+    const double z = x;
+    const float s = 1.0f / (1.0f + exp2_of(scale * z * (1.0 + 0.044715 * z * z)));
+    constexpr float k = 2.0f * 0.79788456080286535588f;
+    return s + x * s * (1.0f - s) * (k + 3.0f * 0.044715f * k * x * x);
+}
+
+// Φ(x) + x·φ(x).
+inline float gelu_erf_slope(float value) {
+    const float x = at_least(value, -15.0f);
+    const float size = std::abs(x) > 15.0f ? 15.0f : std::abs(x);
+    const double z = size;
+    const float e = exp2_of(-0.5 * 1.44269504088896340736 * z * z);
+    const float t = 1.0f / (1.0f + 0.4f * 0.70710678118654752440f * size);
+    const float tail = 0.5f * e * scaled_erfc(t);
+    const float density = 0.39894228040143267794f * e;
+    return (x < 0.0f ? tail : 1.0f - tail) + (x < 0.0f ? -size : size) * density;
+}
+
+TOY_VECTORISE void gelu_back_piece(const float* x, const float* dy, float* dx, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * gelu_slope(x[i]);
+}
+
+TOY_VECTORISE void gelu_erf_back_piece(const float* x, const float* dy, float* dx, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] * gelu_erf_slope(x[i]);
+}
+
 TOY_VECTORISE void gelu_piece(const float* x, float* y, int64_t n) {
     for (int64_t i = 0; i < n; ++i) y[i] = gelu(x[i]);
 }
@@ -122,6 +152,18 @@ void gelu_erf_node(ggml_tensor* out, int ith, int nth, void*) {
 void geglu_node(ggml_tensor* out, int ith, int nth, void*) {
     for_share(out, ith, nth, [&](int64_t row, int64_t column, int64_t n, float* y) {
         geglu_piece(element(out->src[0], row, column), element(out->src[1], row, column), y, n);
+    });
+}
+
+void gelu_back_node(ggml_tensor* out, int ith, int nth, void*) {
+    for_share(out, ith, nth, [&](int64_t row, int64_t column, int64_t n, float* dx) {
+        gelu_back_piece(element(out->src[0], row, column), element(out->src[1], row, column), dx, n);
+    });
+}
+
+void gelu_erf_back_node(ggml_tensor* out, int ith, int nth, void*) {
+    for_share(out, ith, nth, [&](int64_t row, int64_t column, int64_t n, float* dx) {
+        gelu_erf_back_piece(element(out->src[0], row, column), element(out->src[1], row, column), dx, n);
     });
 }
 

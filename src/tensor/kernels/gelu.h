@@ -11,4 +11,8 @@ void gelu_node(ggml_tensor* out, int ith, int nth, void* unused);
 void gelu_erf_node(ggml_tensor* out, int ith, int nth, void* unused);
 void geglu_node(ggml_tensor* out, int ith, int nth, void* unused);
 
+/// Of operands x and dy: dy·gelu′(x).
+void gelu_back_node(ggml_tensor* out, int ith, int nth, void* unused);
+void gelu_erf_back_node(ggml_tensor* out, int ith, int nth, void* unused);
+
 }  // namespace toy::kernels

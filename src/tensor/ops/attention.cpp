@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tensor/backward.h"
+#include "tensor/gradient_ops.h"
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 #include "tensor/ops/rope_check.h"
@@ -41,11 +43,14 @@ struct Softmax : Op {
         return ggml_soft_max_ext(to.context, in[0], in[1], scale, max_bias);
     }
     bool takes_absent(int source) const override { return source == 1; }
+    bool is_smooth(int source) const override { return source == 0; }
+    void pull_back(const Pullback& p) const override { p.give(0, softmax_back(contiguous(p.dy()), p.y()) * scale); }
 };
 
 struct CausalMask : Op {
     int past;
-    explicit CausalMask(int p) : past(p) {}
+    bool is_zero;  // 0 above the diagonal instead of −inf: the gradient
+    CausalMask(int p, bool zero) : past(p), is_zero(zero) {}
 
     std::string_view name() const override { return "causal_mask"; }
     Layout infer(std::span<const Layout> in) const override {
@@ -55,7 +60,10 @@ struct CausalMask : Op {
         return packed_like(in[0], DType::F32);
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
-        return ggml_diag_mask_inf(to.context, in[0], past);
+        return (is_zero ? ggml_diag_mask_zero : ggml_diag_mask_inf)(to.context, in[0], past);
+    }
+    void pull_back(const Pullback& p) const override {
+        p.give(0, record(CausalMask(past, true), {contiguous(p.dy())}, std::source_location::current()));
     }
 };
 
@@ -75,6 +83,10 @@ struct Rotate : Op {
     }
     int lowered_nodes() const override { return 2; }
     bool takes_absent(int source) const override { return source == 2; }
+    bool is_smooth(int source) const override { return source == 0; }
+    void pull_back(const Pullback& p) const override {
+        p.give(0, rope_back(contiguous(p.dy()), p.in(1), how, p.in(2)));
+    }
 };
 
 struct FlashAttention : Op {
@@ -128,7 +140,7 @@ Tensor softmax(Operand x, Tensor mask, float scale, float max_bias) {
     return record(Softmax(scale, max_bias), {x.tensor, mask}, x.where);
 }
 
-Tensor causal_mask(Operand x, int past) { return record(CausalMask(past), {x.tensor}, x.where); }
+Tensor causal_mask(Operand x, int past) { return record(CausalMask(past, false), {x.tensor}, x.where); }
 
 Tensor rope(Operand x, Tensor positions, const Rope& how, Tensor factors) {
     if (how.order == Rope::Order::none) return x.tensor;

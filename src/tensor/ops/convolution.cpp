@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "tensor/backward.h"
+#include "tensor/gradient_ops.h"
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 
@@ -75,6 +77,10 @@ struct Im2Col : Op {
         return ggml_im2col(to.context, in[0], in[1], how.stride_x, how.stride_y, how.pad_x, how.pad_y, how.dilation_x,
                            how.dilation_y, is_2d, static_cast<ggml_type>(type));
     }
+    bool is_smooth(int source) const override { return source == 1; }
+    void pull_back(const Pullback& p) const override {
+        p.give(1, im2col_back(contiguous(p.dy()), p.in(0), p.in(1).layout().ne, how, is_2d));
+    }
 };
 
 struct Im2ColBack : Op {
@@ -102,6 +108,10 @@ struct Im2ColBack : Op {
         return ggml_im2col_back(to.context, in[0], in[1], shape.data(), how.stride_x, how.stride_y, how.pad_x,
                                 how.pad_y, how.dilation_x, how.dilation_y, is_2d);
     }
+    bool is_smooth(int source) const override { return source == 0; }
+    void pull_back(const Pullback& p) const override {
+        p.give(0, im2col(p.in(1), contiguous(p.dy()), how, is_2d, DType::F32));
+    }
 };
 
 // ggml's direct convolution: where ggml_conv_2d rounds the unrolled image to float16, this keeps the kernel's type.
@@ -128,60 +138,21 @@ struct Convolve : Op {
         return ggml_conv_2d_direct(to.context, in[0], in[1], how.stride_x, how.stride_y, how.pad_x, how.pad_y,
                                    how.dilation_x, how.dilation_y);
     }
-};
-
-struct SsmConv : Op {
-    std::string_view name() const override { return "ssm_conv"; }
-    Layout infer(std::span<const Layout> in) const override {
-        const Layout &x = in[0], &kernel = in[1];
-        for (const Layout& operand : in) require_type(operand, DType::F32, "x and the kernel");
-        require_packed(x, "x");
-        require_packed(kernel, "the kernel");
-        if (x.ne[3] != 1 || kernel.ne[2] != 1 || kernel.ne[3] != 1 || x.ne[1] != kernel.ne[1] || kernel.ne[0] < 1 ||
-            x.ne[0] < kernel.ne[0]) {
-            bad_input("x {} and the kernel {} do not fit [S, I, W-1+T] and [I, W]", describe_shape(x),
-                      describe_shape(kernel));
+    // A convolution is a product of the unrolled image with the kernel: [B·OY·OX, C·KY·KX] by [O, C·KY·KX].
+    void pull_back(const Pullback& p) const override {
+        const Layout &kernel = p.in(0).layout(), &image = p.in(1).layout(), &y = p.y().layout();
+        const int64_t outputs = kernel.ne[3], inputs = kernel.ne[0] * kernel.ne[1] * kernel.ne[2];
+        const Tensor dy = reshape(contiguous(permute(p.dy(), {0, 2, 3, 1})), {-1, outputs});  // [B·OY·OX, O]
+        if (p.wants(0)) {
+            const Tensor columns = reshape(im2col(p.in(0), p.in(1), how, true, DType::F32), {-1, inputs});
+            p.give(0, reshape(gemm(dy, true, columns, false), {outputs, kernel.ne[2], kernel.ne[1], kernel.ne[0]}));
         }
-        return packed(DType::F32, {x.ne[2], x.ne[0] - kernel.ne[0] + 1, x.ne[1]});
+        if (!p.wants(1)) return;
+        const Tensor weight =
+            reshape(kernel.type == DType::F32 ? p.in(0) : cast(p.in(0), DType::F32), {outputs, inputs});
+        const Tensor columns = reshape(gemm(dy, false, weight, false), {y.ne[3], y.ne[1], y.ne[0], inputs});
+        p.give(1, im2col_back(columns, p.in(0), image.ne, how, true));
     }
-    ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
-        return ggml_ssm_conv(to.context, in[0], in[1]);
-    }
-};
-
-struct SsmScan : Op {
-    std::string_view name() const override { return "ssm_scan"; }
-    Layout infer(std::span<const Layout> in) const override {
-        const Layout &s = in[0], &x = in[1], &dt = in[2], &a = in[3], &b = in[4], &c = in[5], &ids = in[6];
-        for (const Layout* operand : {&s, &x, &dt, &a, &b, &c}) {
-            require_type(*operand, DType::F32, "every operand but ids");
-            require_packed_rows(*operand, "an operand");
-        }
-        for (const Layout* operand : {&s, &dt, &a}) require_packed(*operand, "states, dt or a");
-        for (const Layout* operand : {&x, &b, &c}) {
-            if (operand->nb[1] != operand->nb[0] * static_cast<size_t>(operand->ne[0])) {
-                bad_input("the heads of {} do not follow each other; make it contiguous", describe_shape(*operand));
-            }
-        }
-        require_type(ids, DType::I32, "ids");
-        require_packed(ids, "ids");
-        const int64_t n = s.ne[0], p = x.ne[0], j = x.ne[1], t = x.ne[2], sequences = x.ne[3];
-        const bool states_fit = s.ne[1] == p && s.ne[2] == j && ids.ne[0] == sequences && ids.elements() == sequences;
-        const bool dt_fits = dt.ne[0] == j && dt.ne[1] == t && dt.ne[2] == sequences && dt.ne[3] == 1;
-        const bool a_fits = (a.ne[0] == 1 || a.ne[0] == n) && a.ne[1] == j && a.ne[2] == 1 && a.ne[3] == 1;
-        const bool b_fits = b.ne[0] == n && j % b.ne[1] == 0 && b.ne[2] == t && b.ne[3] == sequences;
-        if (!states_fit || !dt_fits || !a_fits || !b_fits || !b.same_shape(c)) {
-            bad_input("states {}, x {}, dt {}, a {}, b {}, c {} and ids {} do not fit", describe_shape(s),
-                      describe_shape(x), describe_shape(dt), describe_shape(a), describe_shape(b), describe_shape(c),
-                      describe_shape(ids));
-        }
-        return packed(DType::F32, {x.elements() + n * p * j * sequences});
-    }
-    ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
-        constexpr int64_t kept_states = 1;  // of each sequence: the last
-        return ggml_ssm_scan(to.context, in[0], in[1], in[2], in[3], in[4], in[5], in[6], kept_states);
-    }
-    IndexUse indices(std::span<const Layout> in) const override { return {6, in[0].ne[3]}; }
 };
 
 }  // namespace
@@ -196,12 +167,6 @@ Tensor im2col_back(Operand columns, Tensor kernel, const std::array<int64_t, 4>&
 
 Tensor conv_2d(Tensor kernel, Operand image, const Conv2d& how) {
     return record(Convolve(how), {kernel, image.tensor}, image.where);
-}
-
-Tensor ssm_conv(Operand x, Tensor kernel) { return record(SsmConv(), {x.tensor, kernel}, x.where); }
-
-Tensor ssm_scan(Operand states, Tensor x, Tensor dt, Tensor a, Tensor b, Tensor c, Tensor ids) {
-    return record(SsmScan(), {states.tensor, x, dt, a, b, c, ids}, states.where);
 }
 
 }  // namespace toy

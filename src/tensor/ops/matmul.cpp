@@ -1,5 +1,8 @@
 #include <ggml.h>
 
+#include "tensor/backward.h"
+#include "tensor/gradient_ops.h"
+#include "tensor/kernels/gemm_node.h"
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 #include "tensor/repack.h"
@@ -20,7 +23,11 @@ void require_product_types(const Layout& w, const Layout& x) {
     if (w.is_transposed()) bad_input("the weight {} is transposed; make it contiguous", w.describe());
 }
 
+bool is_dense(ggml_type type) { return type == GGML_TYPE_F32 || type == GGML_TYPE_BF16; }
+
 struct MatMul : Op {
+    kernels::GemmNode dense{false, true, false};  // x·wᵀ
+
     std::string_view name() const override { return "matmul"; }
     Layout infer(std::span<const Layout> in) const override {
         const Layout& w = in[0];
@@ -36,8 +43,38 @@ struct MatMul : Op {
         return packed_ne(DType::F32, x.rank == 1 && w.rank <= 2 ? 1 : rank, {w.ne[1], x.ne[1], x.ne[2], x.ne[3]});
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
+        if (to.has_kernels && is_dense(in[0]->type) && is_dense(in[1]->type)) {
+            ggml_tensor* operands[] = {in[1], in[0]};
+            return dense.make(to.context, operands);
+        }
         ggml_tensor* twin = to.repacked == nullptr ? nullptr : to.repacked->find(in[0]);
         return ggml_mul_mat(to.context, twin != nullptr ? twin : in[0], in[1]);
+    }
+    // dx = dy·w, dw = dyᵀ·x, the latter summed over batches that shared w.
+    void pull_back(const Pullback& p) const override {
+        const Tensor w = p.in(0), x = p.in(1), dy = contiguous(p.dy());
+        if (p.wants(1)) p.give(1, input_gradient(w, dy));
+        if (!p.wants(0)) return;
+        if (w.layout().ne[2] == x.layout().ne[2] && w.layout().ne[3] == x.layout().ne[3]) {
+            p.give_product(0, dy, true, x, false);
+        } else {
+            p.give(0, summed_over_sharers(gemm(dy, true, x, false), w.layout()));
+        }
+    }
+    // Gradients of w for each batch of x, of which neighbours shared one matrix of w.
+    static Tensor summed_over_sharers(Tensor each, const Layout& w) {
+        const auto& e = each.layout().ne;
+        const int64_t size = w.ne[0] * w.ne[1], shared2 = e[2] / w.ne[2], shared3 = e[3] / w.ne[3];
+        const Tensor inner =
+            sum_to(reshape(each, {e[3], w.ne[2], shared2, size}), packed(DType::F32, {e[3], w.ne[2], 1, size}));
+        const Tensor outer = sum_to(reshape(inner, {w.ne[3], shared3, w.ne[2] * size}),
+                                    packed(DType::F32, {w.ne[3], 1, w.ne[2] * size}));
+        return reshape(outer, {w.ne[3], w.ne[2], w.ne[1], w.ne[0]});
+    }
+    // Through a weight of another type than f32 or bf16, which is not trained itself: it is widened piece by piece.
+    static Tensor input_gradient(Tensor w, Tensor dy) {
+        const bool is_plain = w.dtype() == DType::F32 || w.dtype() == DType::BF16;
+        return is_plain ? gemm(dy, false, w, false) : gemm_widened(dy, w);
     }
 };
 
@@ -65,6 +102,11 @@ struct MatMulId : Op {
         return ggml_mul_mat_id(to.context, twin != nullptr ? twin : in[0], in[1], in[2]);
     }
     IndexUse indices(std::span<const Layout> in) const override { return {2, in[0].ne[2]}; }
+    void pull_back(const Pullback& p) const override {
+        const Tensor w = p.in(0), x = contiguous(p.in(1)), ids = p.in(2), dy = contiguous(p.dy());
+        if (p.wants(1)) p.give_repeated(1, matmul_id_input(w, dy, ids));
+        if (p.wants(0)) p.give(0, matmul_id_weight(dy, x, ids, w.layout().ne[2]));
+    }
 };
 
 struct AddId : Op {
@@ -93,6 +135,12 @@ struct AddId : Op {
         return ggml_add_id(to.context, in[0], in[1], in[2]);
     }
     IndexUse indices(std::span<const Layout> in) const override { return {2, in[1].ne[1]}; }
+    void pull_back(const Pullback& p) const override {
+        p.give(0, p.dy());
+        if (!p.wants(1)) return;
+        const int64_t rows = p.y().layout().rows(), width = p.y().layout().ne[0];
+        p.give_rows(1, reshape(contiguous(p.dy()), {rows, width}), reshape(contiguous(p.in(2)), {rows}));
+    }
 };
 
 struct OuterProduct : Op {
@@ -113,6 +161,15 @@ struct OuterProduct : Op {
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_out_prod(to.context, in[0], in[1]);
+    }
+    // y = bᵀ·a [.., N, M]: da = b·dy, dbᵀ = dy·aᵀ.
+    void pull_back(const Pullback& p) const override {
+        const Tensor a = p.in(0), dy = contiguous(p.dy());
+        if (p.wants(0)) p.give_repeated(0, gemm(p.in(1), false, dy, false));
+        if (p.wants(1)) {
+            const Tensor wide = a.dtype() == DType::F32 ? a : cast(contiguous(a), DType::F32);
+            p.give(1, transpose(gemm(dy, false, wide, true)));
+        }
     }
 };
 

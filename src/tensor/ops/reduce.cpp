@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "tensor/backward.h"
+#include "tensor/gradient_ops.h"
 #include "tensor/kernels/sort.h"
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
@@ -19,6 +21,7 @@ struct Sum : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_sum(to.context, in[0]);
     }
+    void pull_back(const Pullback& p) const override { p.give(0, repeat(contiguous(p.dy()), p.in(0))); }
 };
 
 struct RowSum : Op {
@@ -33,6 +36,10 @@ struct RowSum : Op {
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return (is_mean ? ggml_mean : ggml_sum_rows)(to.context, in[0]);
+    }
+    void pull_back(const Pullback& p) const override {
+        const float share = is_mean ? 1.0f / static_cast<float>(p.in(0).layout().ne[0]) : 1.0f;
+        p.give(0, repeat(contiguous(p.dy()) * share, p.in(0)));
     }
 };
 
@@ -109,6 +116,14 @@ struct CrossEntropyRows : Op {
     }
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_cross_entropy_loss(to.context, in[0], in[1]);
+    }
+    // Of −Σ t·log softmax(z) over a row: softmax(z)·Σt − t; all rows count the same.
+    bool is_smooth(int source) const override { return source == 0; }
+    void pull_back(const Pullback& p) const override {
+        const Tensor targets = p.in(1);
+        const Tensor difference = softmax(p.in(0)) * sum_rows(targets) - targets;
+        const float share = 1.0f / static_cast<float>(targets.layout().rows());
+        p.give(0, difference * (contiguous(p.dy()) * share));
     }
 };
 

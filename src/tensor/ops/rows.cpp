@@ -1,5 +1,7 @@
 #include <ggml.h>
 
+#include "tensor/backward.h"
+#include "tensor/gradient_ops.h"
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 
@@ -43,6 +45,7 @@ struct GetRows : Op {
         return ggml_get_rows(to.context, in[0], in[1]);
     }
     IndexUse indices(std::span<const Layout> in) const override { return {1, in[0].ne[1]}; }
+    void pull_back(const Pullback& p) const override { p.give_rows(0, p.dy(), p.in(1)); }
 };
 
 struct SetRows : Op {
@@ -69,6 +72,15 @@ struct SetRows : Op {
     int aliases() const override { return 0; }
     bool writes(int source) const override { return source == 0; }
     IndexUse indices(std::span<const Layout> in) const override { return {2, in[0].ne[1]}; }
+    // What was replaced has no part in the result: the gradient of written rows belongs to x alone.
+    void pull_back(const Pullback& p) const override {
+        const Tensor dy = contiguous(p.dy()), ids = p.in(2);
+        if (ids.dtype() != DType::I32 || dy.layout().ne[2] * dy.layout().ne[3] != 1)
+            bad_input("set_rows has a gradient for ids i32 and without batch axes only");
+        const Tensor rows = get_rows(dy, ids);
+        p.give(1, rows);
+        if (p.wants(0)) p.give(0, dy - add_rows(rows, ids, packed_like(dy.layout(), DType::F32)));
+    }
 };
 
 // Whether ggml's CPU copies from one layout to another: the pairs its kernels have, quantised rows packed.
@@ -106,6 +118,10 @@ struct CopyInto : Op {
     }
     int aliases() const override { return 1; }
     bool writes(int source) const override { return source == 1; }
+    void pull_back(const Pullback& p) const override {
+        const Layout& x = p.in(0).layout();
+        p.give(0, reshape(contiguous(p.dy()), {x.ne[3], x.ne[2], x.ne[1], x.ne[0]}));
+    }
 };
 
 struct Cast : Op {
@@ -121,6 +137,7 @@ struct Cast : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_cast(to.context, in[0], static_cast<ggml_type>(type));
     }
+    void pull_back(const Pullback& p) const override { p.give(0, p.dy()); }  // gradients are f32 throughout
 };
 
 struct SetBlock : Op {
@@ -155,6 +172,17 @@ struct SetBlock : Op {
     }
     int aliases() const override { return 0; }
     bool writes(int source) const override { return source == 0; }
+    void pull_back(const Pullback& p) const override {
+        const Tensor dy = contiguous(p.dy());
+        const Layout& x = p.in(1).layout();
+        const Tensor block = contiguous(byte_view(dy, {x.ne[0], x.ne[1]}, {stride}, offset));
+        p.give(1, block);
+        if (p.wants(0)) {
+            const size_t whole = stride * static_cast<size_t>(x.ne[1]);
+            const Layout target = packed_like(dy.layout(), DType::F32);
+            p.give(0, dy - view_back(block, target, {sizeof(float), stride, whole, whole}, offset));
+        }
+    }
 };
 
 }  // namespace

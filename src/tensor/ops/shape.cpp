@@ -3,11 +3,16 @@
 
 #include <algorithm>
 
+#include "tensor/backward.h"
+#include "tensor/gradient_ops.h"
 #include "tensor/ops.h"
 #include "tensor/ops/record.h"
 
 namespace toy {
 namespace {
+
+// A gradient under the shape of what it is the gradient of.
+Tensor shaped(Tensor x, const Layout& like);
 
 struct Reshape : Op {
     Layout target;  // packed; only its shape counts
@@ -26,6 +31,7 @@ struct Reshape : Op {
         return ggml_reshape_4d(to.context, in[0], target.ne[0], target.ne[1], target.ne[2], target.ne[3]);
     }
     int aliases() const override { return 0; }
+    void pull_back(const Pullback& p) const override { p.give(0, shaped(p.dy(), p.in(0).layout())); }
 };
 
 // end += count·stride, or false where that wraps.
@@ -77,6 +83,41 @@ struct View : Op {
         return ggml_view_4d(to.context, in[0], ne[0], ne[1], ne[2], ne[3], nb[1], nb[2], nb[3], offset);
     }
     int aliases() const override { return 0; }
+    // A slice along one axis, heads of a whole row, or any view of a packed tensor, whose elements may occur twice.
+    void pull_back(const Pullback& p) const override {
+        const Layout& x = p.in(0).layout();
+        const Layout view = p.y().layout();
+        if (is_slice_of(x)) {
+            size_t axis = 0;
+            while (axis < 3 && ne[axis] == x.ne[axis]) ++axis;
+            p.give_slice(0, p.dy(), axis, static_cast<int64_t>(offset / x.nb[axis]));
+        } else if (view.elements() == x.elements() && offset == 0 && has_order_of(x)) {
+            p.give(0, shaped(p.dy(), x));
+        } else {
+            if (!x.is_contiguous())
+                bad_input("the gradient of a view of a view is not there; make it contiguous first");
+            p.give(0, view_back(contiguous(p.dy()), packed_like(x, DType::F32), {nb[0], nb[1], nb[2], nb[3]}, offset));
+        }
+    }
+    // The same strides, and one axis that is shorter.
+    bool is_slice_of(const Layout& x) const {
+        int shorter = 0;
+        size_t axis = 0;
+        for (size_t i = 0; i < 4; ++i) {
+            if (ne[i] == x.ne[i]) continue;
+            ++shorter;
+            axis = i;
+        }
+        for (size_t i = 0; i < 4; ++i) {
+            if (ne[i] > 1 && nb[i] != x.nb[i]) return false;
+        }
+        return shorter == 1 && offset % x.nb[axis] == 0;
+    }
+    // Heads: rows cut into parts, whatever lies between rows.
+    bool has_order_of(const Layout& x) const {
+        return nb[0] == x.nb[0] && ne[0] * ne[1] == x.ne[0] && ne[2] == x.ne[1] && x.ne[2] == 1 && x.ne[3] == 1 &&
+               nb[1] == nb[0] * static_cast<size_t>(ne[0]) && nb[2] == x.nb[1];
+    }
 };
 
 struct Permute : Op {
@@ -101,6 +142,11 @@ struct Permute : Op {
         return ggml_permute(to.context, in[0], target[0], target[1], target[2], target[3]);
     }
     int aliases() const override { return 0; }
+    void pull_back(const Pullback& p) const override {
+        std::array<int, 4> back{};
+        for (size_t i = 0; i < 4; ++i) back[static_cast<size_t>(target[i])] = static_cast<int>(i);
+        p.give(0, record(Permute(rank, back), {p.dy()}, std::source_location::current()));
+    }
 };
 
 struct Contiguous : Op {
@@ -115,6 +161,7 @@ struct Contiguous : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_cont(to.context, in[0]);
     }
+    void pull_back(const Pullback& p) const override { p.give(0, p.dy()); }
 };
 
 struct Concat : Op {
@@ -140,6 +187,12 @@ struct Concat : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_concat(to.context, in[0], in[1], static_cast<int>(axis));
     }
+    void pull_back(const Pullback& p) const override {
+        const int from_end = -static_cast<int>(axis) - 1;
+        const int64_t first = p.in(0).layout().ne[axis], second = p.in(1).layout().ne[axis];
+        if (p.wants(0)) p.give(0, slice(p.dy(), from_end, 0, first));
+        if (p.wants(1)) p.give(1, slice(p.dy(), from_end, first, second));
+    }
 };
 
 struct Repeat : Op {
@@ -158,7 +211,15 @@ struct Repeat : Op {
     ggml_tensor* lower(const Lowering& to, std::span<ggml_tensor* const> in) const override {
         return ggml_repeat(to.context, in[0], in[1]);
     }
+    bool is_smooth(int source) const override { return source == 0; }
+    void pull_back(const Pullback& p) const override { p.give_repeated(0, p.dy()); }
 };
+
+Tensor shaped(Tensor x, const Layout& like) {
+    if (x.layout().same_shape(like)) return x;
+    Layout target = packed_ne(DType::I8, like.rank, like.ne);
+    return record(Reshape(target), {contiguous(x)}, std::source_location::current());
+}
 
 size_t ggml_axis(const Layout& layout, int axis) {
     const int from_end = axis < 0 ? -(axis + 1) : layout.rank - 1 - axis;

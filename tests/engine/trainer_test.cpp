@@ -1,0 +1,219 @@
+// The trainer: micro-batches, documents, clipping, numbers that are none, and every family's gradients.
+#include "engine/trainer.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "core/error.h"
+#include "support/family_models.h"
+#include "support/oracle.h"
+#include "tensor/transfer.h"
+
+namespace toy {
+namespace {
+
+const TrainableModel::Choice k_all = [](std::string_view) { return true; };
+
+TrainingBatch random_batch(int64_t count, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_int_distribution<int32_t> token(3, 511);
+    TrainingBatch batch;
+    for (int64_t i = 0; i < count; ++i) {
+        batch.ids.push_back(token(random));
+        batch.targets.push_back(token(random));
+    }
+    return batch;
+}
+
+TrainableModel load(const std::string& name, const TrainableModel::Choice& choice = k_all) {
+    return {Model::load(test::family_file(name), Device::cpu()), Device::cpu(), choice};
+}
+
+std::vector<std::vector<float>> gradients(TrainableModel& model, const TrainingBatch& batch, const TrainingShape& shape,
+                                          int threads = 2) {
+    TrainingGraph graph(model.decoder(), model.trained(), shape, Device::cpu());
+    Runner runner(Device::cpu(), threads);
+    graph.write(batch, 1.0f / static_cast<float>(batch.ids.size()));
+    runner.run(graph.graph());
+    std::vector<std::vector<float>> all;
+    for (const TrainableModel::Entry& entry : model.entries()) {
+        all.push_back(read_f32(entry.tensors.gradient));
+        clear(entry.tensors.gradient);
+    }
+    return all;
+}
+
+double difference(const std::vector<float>& a, const std::vector<float>& b) {
+    double errors = 0, squares = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+        errors += std::pow(static_cast<double>(a[i]) - b[i], 2);
+        squares += std::pow(static_cast<double>(b[i]), 2);
+    }
+    return std::sqrt(errors / std::max(squares, 1e-300));
+}
+
+class EveryFamily : public testing::TestWithParam<std::string> {};
+
+// The kernels against the plain composition of ggml's operators; activations kept or computed again; one thread or
+// three, which give the same bits.
+TEST_P(EveryFamily, GradientsDoNotDependOnTheWay) {
+    TrainableModel model = load(GetParam());
+    const TrainingBatch batch = random_batch(2 * 40, 5);
+    const TrainingShape shape{.rows = 2, .tokens = 40};
+    TrainingShape plain = shape, again = shape;
+    plain.form = AttentionForm::plain;
+    plain.has_kernels = false;
+    again.is_recomputing = true;
+    const auto expected = gradients(model, batch, plain), ours = gradients(model, batch, shape);
+    const auto recomputed = gradients(model, batch, again), three = gradients(model, batch, shape, 3);
+    double largest = 0;
+    for (size_t i = 0; i < ours.size(); ++i) {
+        const std::string& name = model.entries()[i].name;
+        const double error = difference(ours[i], expected[i]);
+        EXPECT_LT(error, 1e-4) << name;
+        EXPECT_EQ(ours[i], three[i]) << name;
+        EXPECT_EQ(ours[i], recomputed[i]) << name;
+        largest = std::max(largest, error);
+    }
+    RecordProperty("kernels_against_plain", fmt::format("{:.1e}", largest));
+}
+
+std::vector<std::string> families() {
+    std::vector<std::string> names;
+    for (const std::string& name : test::family_model_names()) {
+        if (!test::is_slow_family(name) && !test::family_model(name).is_encoder) names.push_back(name + ":f32");
+    }
+    return names;
+}
+INSTANTIATE_TEST_SUITE_P(All, EveryFamily, testing::ValuesIn(families()),
+                         [](const auto& test) { return test::test_name(test.param); });
+
+// unsloth-zoo#6, transformers#34191: ragged micro-batches count by their targets, not each the same.
+TEST(Trainer, SmallBatchesGiveTheStepOfOneBigBatch) {
+    TrainingBatch whole = random_batch(4 * 24, 1);
+    for (size_t i = 0; i < 40; ++i) whole.targets[i] = -1;
+    std::vector<TrainingBatch> parts;
+    for (int i = 0; i < 4; ++i) {
+        const auto cut = [&](const std::vector<int32_t>& v) {
+            return std::vector<int32_t>(v.begin() + i * 24, v.begin() + (i + 1) * 24);
+        };
+        parts.push_back({cut(whole.ids), cut(whole.targets), {}});
+    }
+    Runner runner(Device::cpu(), 2);
+    TrainableModel one = load("llama:f32"), many = load("llama:f32");
+    Trainer big(one, runner, {.shape = {.rows = 4, .tokens = 24}, .clip = 0.5f});
+    Trainer small(many, runner, {.shape = {.rows = 1, .tokens = 24}, .clip = 0.5f});
+    const StepReport a = big.step({&whole, 1}, 1e-3), b = small.step(parts, 1e-3);
+    EXPECT_EQ(a.targets, 56);
+    EXPECT_EQ(b.targets, 56);
+    EXPECT_NEAR(a.loss, b.loss, 1e-6 * a.loss);
+    EXPECT_NEAR(a.gradient_norm, b.gradient_norm, 1e-5 * a.gradient_norm);
+    EXPECT_NEAR(big.evaluate({&whole, 1}).loss, small.evaluate(parts).loss, 1e-5);
+}
+
+TEST(Trainer, LearnsABatchByHeart) {
+    const TrainingBatch batch = random_batch(2 * 16, 3);
+    Runner runner(Device::cpu(), 2);
+    TrainableModel model = load("gpt2:f32");
+    Trainer trainer(model, runner, {.shape = {.rows = 2, .tokens = 16}, .clip = 1.0f});
+    const double first = trainer.step({&batch, 1}, 1e-3).loss;
+    for (int i = 0; i < 30; ++i) trainer.step({&batch, 1}, 1e-3);
+    EXPECT_GT(first, 6.0);
+    EXPECT_LT(trainer.evaluate({&batch, 1}).loss, 0.1);
+}
+
+// LlamaFactory#4224, torchtune#875: documents that share a row give what they give alone.
+TEST(Trainer, DocumentsOfOneRowDoNotSeeEachOther) {
+    constexpr int64_t k_first = 50, k_second = 46, k_row = k_first + k_second;
+    for (const char* name : {"llama:f32", "gemma2:f32", "gpt2:f32", "olmoe:f32"}) {
+        TrainableModel model = load(name);
+        TrainingBatch packed = random_batch(k_row, 9), apart;
+        apart.ids.assign(2 * k_row, 3);  // what fills up a row is not learnt, and comes after what is
+        apart.targets.assign(2 * k_row, -1);
+        for (int64_t i = 0; i < k_row; ++i) {
+            const bool is_first = i < k_first;
+            const auto at = static_cast<size_t>(is_first ? i : k_row + i - k_first), from = static_cast<size_t>(i);
+            packed.positions.push_back(static_cast<int32_t>(is_first ? i : i - k_first));
+            apart.ids[at] = packed.ids[from];
+            apart.targets[at] = packed.targets[from];
+        }
+        for (AttentionForm form : {AttentionForm::rows, AttentionForm::plain}) {
+            const TrainingShape one{.rows = 1, .tokens = k_row, .has_documents = true, .form = form};
+            const TrainingShape two{.rows = 2, .tokens = k_row, .form = form};
+            const auto together = gradients(model, packed, one), expected = gradients(model, apart, two);
+            for (size_t i = 0; i < expected.size(); ++i) {
+                // The scale is one over all rows of the batch, of which the second has twice as many.
+                std::vector<float> scaled = expected[i];
+                for (float& value : scaled) value *= 2.0f;
+                EXPECT_LT(difference(together[i], scaled), 2e-5) << name << " " << model.entries()[i].name;
+            }
+        }
+    }
+}
+
+TEST(Trainer, DocumentsDoNotShareARowWhereAStateWouldCross) {
+    TrainableModel model = load("mamba:f32");
+    TrainingGraph graph(model.decoder(), model.trained(), {.rows = 1, .tokens = 8, .has_documents = true},
+                        Device::cpu());
+    TrainingBatch batch = random_batch(8, 1);
+    batch.positions = {0, 1, 2, 0, 1, 2, 3, 4};
+    EXPECT_THROW(graph.write(batch, 1.0f), Error);
+    batch.positions = {0, 1, 2, 4, 5, 6, 7, 8};
+    EXPECT_THROW(graph.write(batch, 1.0f), Error);
+    batch.positions = {0, 1, 2, 3, 4, 5, 6, 7};
+    EXPECT_NO_THROW(graph.write(batch, 1.0f));
+}
+
+TEST(Trainer, OnlyChosenWeightsChange) {
+    const TrainingBatch batch = random_batch(16, 3);
+    Runner runner(Device::cpu(), 2);
+    TrainableModel model = load("llama:q8_0", [](std::string_view name) { return name.ends_with("attn_q.weight"); });
+    EXPECT_EQ(model.entries().size(), 2U);
+    Trainer trainer(model, runner, {.shape = {.rows = 1, .tokens = 16}});
+    const double first = trainer.step({&batch, 1}, 1e-3).loss;
+    for (int i = 0; i < 5; ++i) trainer.step({&batch, 1}, 1e-3);
+    EXPECT_LT(trainer.evaluate({&batch, 1}).loss, first);
+}
+
+// ainode#186: a loss that is no number ends the run and says where it began.
+TEST(Trainer, ANumberThatIsNoneIsNamed) {
+    const TrainingBatch batch = random_batch(16, 3);
+    Runner runner(Device::cpu(), 2);
+    TrainableModel model = load("llama:f32");
+    Trainer trainer(model, runner, {.shape = {.rows = 1, .tokens = 16}});
+    for (const TrainableModel::Entry& entry : model.entries()) {
+        if (entry.name == "blk.1.ffn_up.weight")
+            write_f32(entry.tensors.weight, std::vector<float>(256, std::numeric_limits<float>::quiet_NaN()), 7);
+    }
+    try {
+        trainer.step({&batch, 1}, 1e-3);
+        FAIL() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(
+            std::string(error.what()),
+            "step 1: the loss is nan; the first result that is no finite number is blk.1.ffn_up in blk.1/feed_forward");
+    }
+}
+
+TEST(Trainer, ABatchWithoutTargetsOrWithWrongOnesIsRefused) {
+    Runner runner(Device::cpu(), 1);
+    TrainableModel model = load("llama:f32");
+    Trainer trainer(model, runner, {.shape = {.rows = 1, .tokens = 8}});
+    TrainingBatch batch = random_batch(8, 1);
+    batch.targets.assign(8, -1);
+    EXPECT_THROW(trainer.step({&batch, 1}, 1e-3), Error);
+    batch.targets[3] = 512;
+    EXPECT_THROW(trainer.step({&batch, 1}, 1e-3), Error);
+    batch.targets[3] = 5;
+    batch.ids[2] = 512;
+    EXPECT_THROW(trainer.step({&batch, 1}, 1e-3), Error);
+    batch.ids.pop_back();
+    EXPECT_THROW(trainer.step({&batch, 1}, 1e-3), Error);
+}
+
+}  // namespace
+}  // namespace toy
