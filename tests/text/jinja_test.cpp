@@ -121,6 +121,14 @@ TEST(Jinja, ReassigningAGivenVariableIsSeenFromThereOn) {
     EXPECT_EQ(render("{% for i in [1, 2] %}{% set x = x + i %}{{ x }} {% endfor %}{{ x }}", {{"x", 1}}), "2 3 1");
 }
 
+// Jinja2 runs the else of a loop also where no turn came to its end.
+TEST(Jinja, ElseOfALoopThatWasCutShort) {
+    EXPECT_EQ(render("{% for i in [1, 2] %}{{ i }}{% break %}{% else %}else{% endfor %}"), "1else");
+    EXPECT_EQ(render("{% for i in [1, 2] %}{{ i }}{% if i == 2 %}{% break %}{% endif %}{% else %}else{% endfor %}"),
+              "12");
+    EXPECT_EQ(render("{% for i in [] %}{{ i }}{% else %}else{% endfor %}"), "else");
+}
+
 TEST(Jinja, SaysWhereAndWhat) {
     EXPECT_EQ(refusal("a\n{{ x.y }}"), "t, line 2: 'x' is undefined");
     EXPECT_EQ(refusal("{% if true %}\n\n{% endfor %}"), "t, line 3: there is no tag 'endfor'");

@@ -122,17 +122,18 @@ Interpreter::Flow Interpreter::execute_loop(const Statement& statement, const Sc
     }
     const Value iterated = evaluate(*statement.expression, scope);
     const auto loop = std::make_shared<Loop>(elements(run_, iterated), std::move(condition));
-    bool is_empty = true;
+    bool was_whole = false;  // a turn that ends in break or continue is none to Jinja2's else
     while (const Value* item = loop->next()) {
-        is_empty = false;
         run_.step();
         const ScopePtr inner = inside(scope);
         inner->variables["loop"] = Value(std::shared_ptr<Object>(loop));
         assign(statement.target, *item, inner);
-        if (execute(statement.body, inner, out) == Flow::leave) break;
+        const Flow flow = execute(statement.body, inner, out);
+        if (flow == Flow::leave) break;
+        was_whole = was_whole || flow == Flow::normal;
     }
     loop->finish();
-    if (is_empty && !statement.otherwise.empty()) return execute(statement.otherwise, inside(scope), out);
+    if (!was_whole && !statement.otherwise.empty()) return execute(statement.otherwise, inside(scope), out);
     return Flow::normal;
 }
 
