@@ -88,7 +88,7 @@ TEST(ChatTemplate, SeesWhatTransformersPasses) {
     EXPECT_EQ(show("{{ strftime_now('%Y-%m-%d') }}", {.now = day}), "2000-01-01");
 }
 
-// unsloth#3899, #695: BOS by the template and by the tokenizer would be two.
+// unsloth#3899, #695, #7792: BOS by the template and by the tokenizer would be two, in training or at inference only.
 TEST(ChatTemplate, BosComesOnce) {
     const Metadata metadata = with_template(test::small_llama(), "{{ bos_token }}{{ messages[0].content }}");
     const auto tokenizer = Tokenizer::from_metadata(metadata);

@@ -105,7 +105,7 @@ TEST(ConversationEncoder, EarlierAnswersCountAsTheWholeSpellsThem) {
               "2.<|im_end|>]\n");
 }
 
-// liquid-finetune#37, PraisonAI#4358: a mask of all zeros trains on nothing.
+// liquid-finetune#37, Qwen3#1522, PraisonAI#4358: a mask of all zeros trains on nothing.
 TEST(ConversationEncoder, NothingToTrainOnIsRefused) {
     const Json question = Json::array({say("user", "Hello?")});
     EXPECT_EQ(refusal(k_plain, question),
