@@ -64,7 +64,7 @@ constexpr const char* k_two_turns_masked =
     "<|im_start|>user\nWhat is 1 + 1?<|im_end|>\n<|im_start|>assistant\n[It is 2.<|im_end|>]\n";
 
 // Megatron-Bridge#3359: a template without {% generation %} gave a mask of all ones. trl#5988: the end-of-turn token
-// was left out, so the model never stopped. trl#4147: the header of the turn was trained.
+// was left out, so the model never stopped. trl#4147, #4201: the prompt was trained.
 TEST(ConversationEncoder, TrainsOnAnswersWithTheirEndAndNothingElse) {
     EXPECT_EQ(masked(k_plain, k_two_turns), k_two_turns_masked);
 }

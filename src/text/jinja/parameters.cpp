@@ -27,7 +27,7 @@ size_t Parameters::find_name(const std::string& name) const {
 }
 
 void Parameters::set(size_t i, const Value& value) {
-    if (is_given_[i]) run_.fail("{} is given its argument {} twice", function_, names_.begin()[i]);
+    if (is_given_[i]) run_.fail("{} is given its argument {} twice", function_, names_[i]);
     values_[i] = value;
     is_given_[i] = true;
 }
@@ -36,7 +36,7 @@ std::string Parameters::text(size_t i, std::string_view fallback) const {
     if (!has(i)) return std::string(fallback);
     if (values_[i].is_undefined()) run_.fail("{}", values_[i].hint());
     if (!values_[i].is_text()) {
-        run_.fail("{} wants a text as {}, not {}", function_, names_.begin()[i], values_[i].type_name());
+        run_.fail("{} wants a text as {}, not {}", function_, names_[i], values_[i].type_name());
     }
     return values_[i].text();
 }
@@ -45,8 +45,7 @@ int64_t Parameters::integer(size_t i, int64_t fallback) const {
     if (!has(i)) return fallback;
     if (values_[i].is_undefined()) run_.fail("{}", values_[i].hint());
     const auto number = values_[i].as_index();
-    if (!number)
-        run_.fail("{} wants a whole number as {}, not {}", function_, names_.begin()[i], values_[i].type_name());
+    if (!number) run_.fail("{} wants a whole number as {}, not {}", function_, names_[i], values_[i].type_name());
     return *number;
 }
 

@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "text/jinja/value.h"
 
@@ -31,7 +32,7 @@ class Parameters {
 
     Run& run_;
     std::string_view function_;
-    std::initializer_list<std::string_view> names_;
+    std::vector<std::string_view> names_;  // a copy: the list of the call ends with the declaration
     List values_;
     std::vector<bool> is_given_;
 };
