@@ -39,7 +39,7 @@ case $purpose in
     fuzz)
         programs="$programs clang++-19:clang-19"
         libraries="$libraries libclang-rt-19-dev" ;;
-    oracle) libraries="$libraries python3-numpy" ;;
+    oracle) libraries="$libraries python3-numpy python3-jinja2" ;;
     bench) libraries="$libraries python3-numpy libbenchmark-dev" ;;
     *) die "--for $purpose is unknown (build, test, lint, fuzz, bench or oracle)." ;;
 esac
@@ -102,26 +102,31 @@ ggml_is_installed() {
     return 1
 }
 
-# Unpacks ggml and the tokenizer vocabularies into build/ggml-source. The tree appears under its name only when it is
-# whole, so a run that was killed leaves nothing that a later one could mistake for it.
+# Succeeds where a whole tree of the pinned package lies in $1. Trees of older checkouts lack the chat templates.
+tree_is_there() {
+    [ "$(cat "$1/package" 2>/dev/null)" = "$LLAMA_SOURCE_PACKAGE" ] && [ -d "$1/models/templates" ]
+}
+
+# Unpacks ggml, the tokenizer vocabularies and the chat templates into build/ggml-source. The tree appears under its
+# name only when it is whole, so a run that was killed leaves nothing that a later one could mistake for it.
 fetch_ggml_source() {
     tree=$root/build/ggml-source
-    [ "$(cat "$tree/package" 2>/dev/null)" = "$LLAMA_SOURCE_PACKAGE" ] && return 0
+    tree_is_there "$tree" && return 0
     install_missing "npm:npm git:git" ""
     mkdir -p "$root/build"
     exec 9>"$root/build/.ggml-source.lock"
     flock 9                                    # a second bootstrap waits for the first, then finds its work done
-    [ "$(cat "$tree/package" 2>/dev/null)" = "$LLAMA_SOURCE_PACKAGE" ] && return 0
+    tree_is_there "$tree" && return 0
     rm -rf "$root"/build/.ggml-source.??????   # what killed runs left
     work=$(mktemp -d "$root/build/.ggml-source.XXXXXX")
     trap 'rm -rf "$work"' EXIT
     trap 'exit 1' HUP INT TERM
-    echo "bootstrap: fetching $LLAMA_SOURCE_PACKAGE (about 35 MB) for ggml and the tokenizer vocabularies"
+    echo "bootstrap: fetching $LLAMA_SOURCE_PACKAGE (about 35 MB) for ggml, tokenizer vocabularies and chat templates"
     "$root/scripts/fetch-npm.sh" "$LLAMA_SOURCE_PACKAGE" "$LLAMA_SOURCE_INTEGRITY" "$work" ||
         die "no ggml: pass a ggml source tree with make TOY_GGML_SOURCE=DIR, or run this again with the npm registry in reach."
     git clone -q --bare "$work/package/llama/gitRelease.bundle" "$work/llama.git"
     mkdir "$work/tree"
-    git -C "$work/llama.git" archive -o "$work/tree.tar" HEAD ggml LICENSE 'models/ggml-vocab-*'
+    git -C "$work/llama.git" archive -o "$work/tree.tar" HEAD ggml LICENSE 'models/ggml-vocab-*' models/templates
     tar -xf "$work/tree.tar" -C "$work/tree"
     git -C "$work/llama.git" rev-parse --short HEAD >"$work/tree/commit"
     echo "$LLAMA_SOURCE_PACKAGE" >"$work/tree/package"
@@ -133,7 +138,7 @@ install_missing "$programs" "$libraries"
 if [ -n "$ggml_source" ]; then
     [ -f "$ggml_source/CMakeLists.txt" ] || die "$ggml_source holds no CMakeLists.txt, so it is no ggml source tree."
 fi
-# The tests need the vocabularies of the pinned package, wherever ggml itself comes from.
+# The tests need the vocabularies and templates of the pinned package, wherever ggml itself comes from.
 if [ "$purpose" = test ] || { [ -z "$ggml_source" ] && ! ggml_is_installed; }; then
     fetch_ggml_source
 fi

@@ -13,6 +13,8 @@ cp "$root"/scripts/*.sh "$work/toy/scripts/"
 cp "$root/cmake/Ggml.cmake" "$work/toy/cmake/"
 echo 'project(ggml)' >"$work/llama/ggml/CMakeLists.txt"
 echo vocabulary >"$work/llama/models/ggml-vocab-x.gguf"
+mkdir "$work/llama/models/templates"
+echo template >"$work/llama/models/templates/x.jinja"
 echo other >"$work/llama/models/other.gguf"
 echo license >"$work/llama/LICENSE"
 git -C "$work/llama" init -q
@@ -67,10 +69,15 @@ bootstrap --for test || fail "after a killed run: $(cat "$work/out")"
 set -- "$work"/toy/build/.ggml-source.??????
 [ ! -e "$1" ] || fail "leftovers: $*"
 
-# Nothing left to do: npm is not asked again. A new pin replaces the tree.
+[ -f "$tree/models/templates/x.jinja" ] || fail "the tree lacks the chat templates"
+
+# Nothing left to do: npm is not asked again. A tree from before the templates, or of an old pin, is replaced.
 before=$(wc -l <"$work/calls")
 bootstrap --for test || fail "second run: $(cat "$work/out")"
 [ "$(wc -l <"$work/calls")" -eq "$before" ] || fail "the second run fetched again"
+rm -r "$tree/models/templates"
+bootstrap --for test || fail "after a tree without templates: $(cat "$work/out")"
+[ -f "$tree/models/templates/x.jinja" ] || fail "a tree without templates stayed"
 set_pin PACKAGE other@2.0.0
 bootstrap --for test || fail "after a new pin: $(cat "$work/out")"
 [ "$(cat "$tree/package")" = other@2.0.0 ] || fail "the tree of the old pin stayed"
