@@ -85,7 +85,8 @@ class Model {
         return tensor;
     }
     Linear map(const std::string& name, std::initializer_list<int64_t> dims, bool has_bias) {
-        Linear linear{add(name, dims), {}};
+        Linear linear;
+        linear.weight = add(name, dims);
         if (has_bias) linear.bias = add(name + "_bias", {*dims.begin(), *(dims.begin() + 1)});
         return linear;
     }
