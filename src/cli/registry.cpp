@@ -15,6 +15,7 @@ extern const Command k_list;
 extern const Command k_describe;
 extern const Command k_tokenize;
 extern const Command k_detokenize;
+extern const Command k_runs;
 extern const Command k_bench;
 extern const Command k_completion;
 extern const Command k_man;
@@ -22,8 +23,8 @@ extern const Command k_help;
 
 namespace {
 
-constexpr std::array k_commands = {&k_infer, &k_list,       &k_describe, &k_tokenize, &k_detokenize,
-                                   &k_bench, &k_completion, &k_man,      &k_help};
+constexpr std::array k_commands = {&k_infer, &k_list,  &k_describe,   &k_tokenize, &k_detokenize,
+                                   &k_runs,  &k_bench, &k_completion, &k_man,      &k_help};
 
 const std::array k_common_flags = {
     Flag{.name = "json", .summary = "print the result as JSON on standard output"},

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "core/atomic_file.h"
 #include "run/smoother.h"
 
@@ -19,7 +21,10 @@ Curve curve_of(const RunHistory& run, const std::string& tag) {
 Curve smoothed(const Curve& curve) {
     Smoother smoother;
     Curve smooth;
-    for (const Point& point : curve) smooth.push_back({point.x, smoother.add(point.y)});
+    for (const Point& point : curve) {
+        const double mean = smoother.add(point.y);
+        smooth.push_back({point.x, std::isfinite(point.y) ? mean : point.y});  // a gap stays a gap
+    }
     return smooth;
 }
 

@@ -20,7 +20,7 @@ namespace toy {
 /// What run_start tells; fields as in docs/runs.md.
 struct RunStart {
     Phase phase = Phase::train;
-    nlohmann::ordered_json backend, model, config;
+    nlohmann::ordered_json backend = {}, model = {}, config = {};
     std::string compare_to = {};
 };
 

@@ -103,14 +103,23 @@ void check_id(const std::string& id) {
     bad_input("{} cannot name a run: use letters, digits, '.', '_', '-', '+', '=' and '@', at most 200", quote(id));
 }
 
+// Whether a folder holds nothing, or only what a run leaves that died before its run.json was written.
+bool is_unused(const fs::path& folder) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) return false;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+        const std::string name = entry.path().filename().native();
+        const bool is_empty_folder = (name == "state" || name == "weights") && fs::is_empty(entry.path(), error);
+        if (name != "lock" && !name.starts_with(".toy-") && !is_empty_folder) return false;
+    }
+    return !error;
+}
+
 fs::path make_named_folder(const fs::path& out) {
     const fs::path folder = out.has_filename() ? out : out.parent_path();
     check_id(run_id_of(folder));
     if (folder.has_parent_path()) make_folders(folder.parent_path());
-    if (make_folder(folder)) return folder;
-    std::error_code error;
-    const bool is_empty = fs::is_directory(folder, error) && fs::is_empty(folder, error);
-    if (is_empty) return folder;
+    if (make_folder(folder) || is_unused(folder)) return folder;
     bad_input("{}: exists and is not empty; name another folder, or go on with the run in it by --resume",
               folder.native());
 }

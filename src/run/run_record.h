@@ -8,7 +8,7 @@ namespace toy {
 
 /// What run.json records of a new run besides what toy finds out itself (host, processor, git, toolchain).
 struct RunRecord {
-    std::vector<std::string> argv;
+    std::vector<std::string> argv = {};
     nlohmann::ordered_json config = nlohmann::ordered_json::object();  ///< all that is needed to start it again
     nlohmann::ordered_json seeds = nlohmann::ordered_json::object();
     std::vector<std::filesystem::path> model_files = {};  ///< recorded with their SHA-256

@@ -27,7 +27,8 @@ text { font: 12px sans-serif; fill: #333333 }
 .grid { stroke: #dddddd; stroke-width: 1 }
 .frame { stroke: #888888; stroke-width: 1; fill: none }
 .curve { fill: none; stroke-width: 1.8; stroke-linejoin: round }
-.faint { fill: none; stroke-width: 1; stroke-opacity: 0.35; stroke-linejoin: round }
+.faint { fill: none; stroke-width: 1; stroke-opacity: 0.4; stroke-linejoin: round }
+.key { stroke-width: 3 }
 @media (prefers-color-scheme: dark) {
 text { fill: #dddddd }
 .ground { fill: #161616 }
@@ -121,7 +122,7 @@ std::string legend(const Plot& plot) {
         svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", right - 30, y + 4,
                            escaped(series.name));
         svg += fmt::format(
-            "<line class=\"{}\" stroke=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+            "<line class=\"{} key\" stroke=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
             series.style == Series::Style::faint ? "faint" : "curve", colour_of(series), right - 22, y, right, y);
         if (series.style == Series::Style::dots) svg += dot(right - 11, y, colour_of(series));
         y += 18;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 
 #include "run/plot.h"
@@ -81,13 +82,22 @@ class Canvas {
 
 int colour_of(const Series& series) { return k_colours[static_cast<size_t>(series.colour) % k_colours.size()]; }
 
-// The letter that stands for a series where there are no dots or no colours.
-char mark_of(const Plot& plot, size_t i) {
-    if (plot.series[i].style == Series::Style::faint) return '.';
-    if (plot.series[i].style == Series::Style::dots && plot.series[i].colour == 0) return 'o';
-    const auto lines = std::count_if(plot.series.begin(), plot.series.end(),
-                                     [](const Series& s) { return s.style == Series::Style::line; });
-    return lines == 1 ? '*' : static_cast<char>('a' + plot.series[i].colour % 26);
+int64_t lines_of(const Plot& plot) {
+    return std::count_if(plot.series.begin(), plot.series.end(),
+                         [](const Series& s) { return s.style == Series::Style::line; });
+}
+
+// The letter that stands for a series where dots or colours do not tell it from others.
+char mark_of(const Plot& plot, const Series& series) {
+    if (series.style == Series::Style::faint) return '.';
+    const bool is_dots = series.style == Series::Style::dots;
+    if (lines_of(plot) <= 1) return is_dots ? 'o' : '*';
+    return static_cast<char>((is_dots ? 'A' : 'a') + series.colour % 26);
+}
+
+// Braille has no faint dots: without colours the smoothed course alone is to be seen.
+bool is_shown(const Series& series, bool has_braille, bool has_colour) {
+    return series.style != Series::Style::faint || !has_braille || has_colour;
 }
 
 void draw(Canvas& canvas, const Series& series, const Axes& axes, char mark) {
@@ -119,8 +129,8 @@ std::string below(const Axes& axes, size_t indent, int columns, std::string_view
     for (double tick : axes.x.ticks(std::max(columns / 12, 2))) {
         const std::string label = Axis::label(tick);
         const auto centre = indent + static_cast<size_t>(std::lround(axes.x.place(tick) * (columns - 1)));
-        const size_t begin = centre - std::min(centre, label.size() / 2);
-        if (begin < free || begin + label.size() > labels.size()) continue;
+        const size_t begin = std::min(centre - std::min(centre, label.size() / 2), labels.size() - label.size());
+        if (begin < free) continue;
         labels.replace(begin, label.size(), label);
         free = begin + label.size() + 1;
     }
@@ -131,12 +141,12 @@ std::string below(const Axes& axes, size_t indent, int columns, std::string_view
 
 std::string legend(const Plot& plot, const TextScreen& screen, bool has_braille) {
     std::string text;
-    for (size_t i = 0; i < plot.series.size(); ++i) {
-        const Series& series = plot.series[i];
+    for (const Series& series : plot.series) {
+        if (!is_shown(series, has_braille, screen.has_colour)) continue;
         const bool is_letter = !has_braille || series.style == Series::Style::dots;
-        std::string mark = is_letter ? std::string(1, mark_of(plot, i)) : utf8_braille(0x36);
+        std::string mark = is_letter ? std::string(1, mark_of(plot, series)) : utf8_braille(0x36);
         if (screen.has_colour) mark = fmt::format("\x1b[{}m{}\x1b[0m", colour_of(series), mark);
-        text += fmt::format("{}{} {}", i > 0 ? "   " : "", mark, series.name);
+        text += fmt::format("{}{} {}", text.empty() ? "" : "   ", mark, series.name);
     }
     return text + "\n";
 }
@@ -152,11 +162,11 @@ std::string text_plot(const Plot& plot, const TextScreen& screen) {
     for (double tick : ticks) indent = std::max(indent, Axis::label(tick).size());
     const int columns = std::max(screen.columns - static_cast<int>(indent) - 3, k_least_columns);
     // Curves of dots can be told apart by colour alone.
-    const auto lines = std::count_if(plot.series.begin(), plot.series.end(),
-                                     [](const Series& s) { return s.style == Series::Style::line; });
-    const bool has_braille = screen.has_utf8 && (screen.has_colour || lines <= 1);
+    const bool has_braille = screen.has_utf8 && (screen.has_colour || lines_of(plot) <= 1);
     Canvas canvas(columns, rows, has_braille);
-    for (size_t i = 0; i < plot.series.size(); ++i) draw(canvas, plot.series[i], *axes, mark_of(plot, i));
+    for (const Series& series : plot.series) {
+        if (is_shown(series, has_braille, screen.has_colour)) draw(canvas, series, *axes, mark_of(plot, series));
+    }
 
     std::vector<std::string> labels(static_cast<size_t>(rows));
     for (double tick : ticks) {

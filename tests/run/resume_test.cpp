@@ -133,9 +133,6 @@ TEST(Resume, KilledBeforeAnySystemCallEndsWithTheSameBytes) {
         ASSERT_EQ(kill_after_calls([&] { train(place, training); }, call), call);
         // A second one dies at the same distance from its start: while it recovers, early on.
         if (std::filesystem::exists(place / "run.json")) kill_after_calls([&] { train(place, training); }, call / 3);
-        if (std::filesystem::exists(place) && !std::filesystem::exists(place / "run.json")) {
-            std::filesystem::remove_all(place);  // nothing had begun: the user starts again
-        }
         ASSERT_EQ(in_child([&] { train(place, training); }), 0) << "killed before call " << call;
         ASSERT_EQ(lasting_files(place), expected) << "killed before call " << call;
     }
