@@ -42,9 +42,9 @@ double Axis::place(double value) const {
 std::vector<double> Axis::linear_ticks(int count) const {
     const double distance = round_distance(high_ - low_, count);
     std::vector<double> ticks;
-    // Multiples, so that 0 is 0 and nothing adds up.
+    // Multiples, so that nothing adds up; and 0 where ceil() says -0.
     for (double k = std::ceil(low_ / distance - 1e-9); k * distance <= high_ + distance * 1e-9; ++k) {
-        ticks.push_back(k * distance);
+        ticks.push_back(k * distance + 0.0);
     }
     return ticks;
 }

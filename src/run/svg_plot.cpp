@@ -33,6 +33,7 @@ text { font: 12px sans-serif; fill: #333333 }
 text { fill: #dddddd }
 .ground { fill: #161616 }
 .grid { stroke: #383838 }
+.faint { stroke-opacity: 0.6 }
 }
 </style>
 )";
