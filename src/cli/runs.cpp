@@ -151,7 +151,9 @@ int plot(const Arguments& arguments) {
     const std::vector<RunHistory> runs = named_runs(arguments, 1, 100);
     refuse_damaged(runs);
     const auto scale = [&](const char* flag) { return arguments.text(flag) == "log" ? Scale::log : Scale::linear; };
-    const Plot plot = loss_plot(runs, scale("x"), scale("y"));
+    std::vector<LossCurves> curves;
+    for (const RunHistory& run : runs) curves.push_back(loss_curves(run));
+    const Plot plot = loss_plot(curves, scale("x"), scale("y"));
     if (arguments.given("svg")) {
         AtomicFile file(arguments.text("svg"));
         file.write(svg_plot(plot));

@@ -10,11 +10,9 @@
 namespace toy {
 namespace {
 
-Curve curve_of(const RunHistory& run, const std::string& tag) {
+Curve curve_of(const std::vector<Scalar>& scalars) {
     Curve curve;
-    const auto found = run.scalars.find(tag);
-    if (found == run.scalars.end()) return curve;
-    for (const Scalar& one : found->second) curve.push_back({static_cast<double>(one.step), one.value});
+    for (const Scalar& one : scalars) curve.push_back({static_cast<double>(one.step), one.value});
     return curve;
 }
 
@@ -30,32 +28,48 @@ Curve smoothed(const Curve& curve) {
 
 }  // namespace
 
-Plot loss_plot(std::span<const RunHistory> runs, Scale x_scale, Scale y_scale) {
+const Curve* LossCurves::validation() const {
+    std::vector<std::string> names;
+    for (const auto& [name, curve] : evaluations) names.push_back(name);
+    const auto found = evaluations.find(validation_name(names));
+    return found == evaluations.end() ? nullptr : &found->second;
+}
+
+LossCurves loss_curves(const RunHistory& run) {
+    LossCurves curves{run.id, {}, {}};
+    constexpr std::string_view k_end = "/loss";
+    for (const auto& [tag, scalars] : run.scalars) {
+        if (!tag.ends_with(k_end)) continue;
+        const std::string name = tag.substr(0, tag.size() - k_end.size());
+        (name == "train" ? curves.train : curves.evaluations[name]) = curve_of(scalars);
+    }
+    return curves;
+}
+
+Plot loss_plot(std::span<const LossCurves> runs, Scale x_scale, Scale y_scale) {
     Plot plot;
-    plot.title = runs.size() == 1 ? runs[0].id : fmt::format("{} runs", runs.size());
+    const bool is_alone = runs.size() == 1;
+    plot.title = is_alone ? runs[0].run_id : fmt::format("{} runs", runs.size());
     plot.x_scale = x_scale;
     plot.y_scale = y_scale;
     for (size_t i = 0; i < runs.size(); ++i) {
-        const bool is_alone = runs.size() == 1;
-        const std::string prefix = is_alone ? "" : runs[i].id + " ";
-        const int colour = static_cast<int>(is_alone ? 0 : i);
-        const Curve train = curve_of(runs[i], "train/loss");
-        const Curve validation = curve_of(runs[i], runs[i].validation_tag());
+        const std::string prefix = is_alone ? "" : runs[i].run_id + " ";
+        const int colour = static_cast<int>(i);
+        const Curve& train = runs[i].train;
         if (is_alone) plot.series.push_back({"train", train, Series::Style::faint, colour});
         if (!train.empty()) {
             plot.series.push_back({prefix + "train, smoothed", smoothed(train), Series::Style::line, colour});
         }
-        if (!validation.empty()) {
+        if (const Curve* validation = runs[i].validation()) {
             plot.series.push_back(
-                {prefix + "validation", validation, Series::Style::dots, is_alone ? colour + 1 : colour});
+                {prefix + "validation", *validation, Series::Style::dots, is_alone ? colour + 1 : colour});
         }
     }
     return plot;
 }
 
-void write_loss_plot(const std::filesystem::path& folder) {
-    const RunHistory run = read_run(folder);
-    AtomicFile file(folder / "loss.svg");
+void write_loss_plot(const std::filesystem::path& path, const LossCurves& run) {
+    AtomicFile file(path);
     file.write(svg_plot(loss_plot(std::span(&run, 1))));
     file.commit();
 }

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "core/error.h"
 #include "core/log.h"
 #include "run/event_reader.h"
 #include "run/event_schema.h"
-#include "run/loss_plot.h"
 #include "run/provenance.h"
 
 namespace toy {
@@ -68,7 +68,9 @@ RunBundle::RunBundle(fs::path folder, std::unique_ptr<RunLock> lock, Json record
       lock_(std::move(lock)),
       record_(std::move(record)),
       checkpoints_(folder_, record_["checkpoints"].value("keep", 1),
-                   record_["checkpoints"].value("weights", std::string("weights.gguf"))) {}
+                   record_["checkpoints"].value("weights", std::string("weights.gguf"))) {
+    losses_.run_id = id_;
+}
 
 RunBundle::~RunBundle() {
     if (is_started_ && !is_ended_) end_with_error("", 1);
@@ -108,9 +110,7 @@ void RunBundle::cut_events(uint64_t size) {
         while (const auto event = reader.next()) {
             last_t = std::max(last_t, event->t);
             is_started_ = is_started_ || event->kind == "run_start";
-            if (event->kind != "step" || event->phase != Phase::train) continue;
-            last_step_ = *event->step;
-            last_loss_ = event->fields["loss"].get<double>();
+            follow(event->kind, event->step, event->phase, event->fields);
         }
     }
     events_ = std::make_unique<EventLog>(path, kept, last_t);
@@ -140,9 +140,16 @@ void RunBundle::start(const RunStart& start) {
 
 void RunBundle::event(std::string_view kind, std::optional<int64_t> step, Phase phase, const Json& fields) {
     events_->event(kind, step, phase, fields);
-    if (kind != "step" || phase != Phase::train) return;
-    last_step_ = *step;
-    last_loss_ = fields["loss"].get<double>();
+    follow(kind, step, phase, fields);
+}
+
+// What the end of the run and its plot have to know of the events before.
+void RunBundle::follow(std::string_view kind, std::optional<int64_t> step, Phase phase, const Json& fields) {
+    if (!step) return;
+    const auto x = static_cast<double>(*step);
+    if (kind == "step" && phase == Phase::train) losses_.train.push_back({x, fields["loss"].get<double>()});
+    if (kind != "eval" || phase == Phase::serve) return;
+    losses_.evaluations[fields["name"].get<std::string>()].push_back({x, fields["loss"].get<double>()});
 }
 
 void RunBundle::write_checkpoint(int64_t step, std::span<const CheckpointFile> files, std::optional<int64_t> best) {
@@ -154,8 +161,8 @@ void RunBundle::end(const RunEnd& end) {
     is_ended_ = true;
     Json fields = {{"ended_at", iso_time()}, {"reason", name(end.reason)}};
     if (!end.error.empty()) fields["error"] = end.error;
-    fields["final_step"] = last_step_;
-    if (last_loss_) fields["final_loss"] = *last_loss_;
+    fields["final_step"] = losses_.train.empty() ? 0 : std::llround(losses_.train.back().x);
+    if (!losses_.train.empty()) fields["final_loss"] = losses_.train.back().y;
     if (!end.quality_gate.is_null()) fields["quality_gate"] = end.quality_gate;
     fields["exit_code"] = end.exit_code;
     event("run_end", std::nullopt, Phase::none, fields);
@@ -191,7 +198,7 @@ void RunBundle::run(const std::function<RunEnd()>& work) {
 // A picture beside the numbers: where it cannot be drawn, the run goes on.
 void RunBundle::plot() {
     try {
-        write_loss_plot(folder_);
+        write_loss_plot(folder_ / "loss.svg", losses_);
     } catch (const Error& error) {
         logging::warn("{}", error.what());
     }

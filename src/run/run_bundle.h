@@ -11,6 +11,7 @@
 #include "core/event_sink.h"
 #include "run/checkpoints.h"
 #include "run/event_log.h"
+#include "run/loss_plot.h"
 #include "run/run_folder.h"
 #include "run/run_lock.h"
 #include "run/run_record.h"
@@ -83,6 +84,7 @@ class RunBundle : public EventSink {
     void end_with_error(const std::string& text, int exit_code);
     void go_on(const std::vector<std::string>& argv, const nlohmann::ordered_json& changes);
     void cut_events(uint64_t size);
+    void follow(std::string_view kind, std::optional<int64_t> step, Phase phase, const nlohmann::ordered_json& fields);
     void plot();
 
     std::filesystem::path folder_;
@@ -95,8 +97,7 @@ class RunBundle : public EventSink {
     std::vector<std::string> notes_;
     bool is_started_ = false;
     bool is_ended_ = false;
-    int64_t last_step_ = 0;
-    std::optional<double> last_loss_;
+    LossCurves losses_;
 };
 
 }  // namespace toy

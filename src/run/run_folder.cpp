@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/durable.h"
 #include "core/error.h"
 #include "io/quote.h"
 
@@ -93,7 +94,10 @@ void make_folders(const fs::path& folder) {
 
 // Whether it was made just now; false where something of that name exists.
 bool make_folder(const fs::path& folder) {
-    if (::mkdir(folder.c_str(), 0777) == 0) return true;
+    if (::mkdir(folder.c_str(), 0777) == 0) {
+        flush_to_disk(folder.has_parent_path() ? folder.parent_path() : fs::path("."));
+        return true;
+    }
     if (errno == EEXIST) return false;
     failure("{}: cannot be made: {}", folder.native(), std::strerror(errno));
 }

@@ -90,13 +90,20 @@ std::vector<std::string> ids_in(const fs::path& runs) {
 
 }  // namespace
 
+std::string validation_name(const std::vector<std::string>& evaluations) {
+    if (evaluations.empty()) return "";
+    const bool has_it = std::find(evaluations.begin(), evaluations.end(), "validation") != evaluations.end();
+    return has_it ? "validation" : *std::min_element(evaluations.begin(), evaluations.end());
+}
+
 std::string RunHistory::validation_tag() const {
-    if (scalars.contains("validation/loss")) return "validation/loss";
-    const auto is_evaluation = [](const auto& one) {
-        return one.first.ends_with("/loss") && !one.first.starts_with("train/");
-    };
-    const auto found = std::find_if(scalars.begin(), scalars.end(), is_evaluation);
-    return found == scalars.end() ? "" : found->first;
+    constexpr std::string_view k_end = "/loss";
+    std::vector<std::string> names;
+    for (const auto& [tag, scalars_of_it] : scalars) {
+        if (tag.ends_with(k_end) && tag != "train/loss") names.push_back(tag.substr(0, tag.size() - k_end.size()));
+    }
+    const std::string name = validation_name(names);
+    return name.empty() ? "" : name + std::string(k_end);
 }
 
 RunHistory read_run(const fs::path& folder) {

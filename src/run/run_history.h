@@ -45,9 +45,12 @@ struct RunHistory {
     /// each name NAME/loss, NAME/ppl.
     std::map<std::string, std::vector<Scalar>> scalars;
 
-    /// The tag of the evaluation that counts as validation: "validation/loss", or else that of the run's first one.
+    /// The tag of the loss of the evaluation that counts as validation, or "".
     std::string validation_tag() const;
 };
+
+/// Which evaluation counts as validation: the one named so, else the first in the alphabet; "" where there is none.
+std::string validation_name(const std::vector<std::string>& evaluations);
 
 RunHistory read_run(const std::filesystem::path& folder);
 

@@ -208,8 +208,9 @@ TEST(LossPlot, IsWrittenBesideTheRun) {
     const std::string svg = read_file(folder / "run/loss.svg");
     expect_well_formed(svg);
     EXPECT_EQ(count(svg, "<circle"), 5u);  // evaluations at steps 3, 6, 9, 12, and the legend
-    const RunHistory run = read_run(folder / "run");
-    const std::vector<RunHistory> two = {run, run};
+    const LossCurves run = loss_curves(read_run(folder / "run"));
+    EXPECT_EQ(svg_plot(loss_plot(std::span(&run, 1))), svg);
+    const std::vector<LossCurves> two = {run, run};
     EXPECT_EQ(loss_plot(two).series.size(), 4u);
     EXPECT_EQ(loss_plot(two).series[2].colour, 1);
 }
