@@ -67,8 +67,7 @@ RunBundle::RunBundle(fs::path folder, std::unique_ptr<RunLock> lock, Json record
       id_(run_id_of(folder_)),
       lock_(std::move(lock)),
       record_(std::move(record)),
-      checkpoints_(folder_, record_["checkpoints"].value("keep", 1),
-                   record_["checkpoints"].value("weights", std::string("weights.gguf"))) {
+      checkpoints_(folder_, record_["checkpoints"]["keep"], record_["checkpoints"]["weights"]) {
     losses_.run_id = id_;
 }
 
@@ -118,9 +117,7 @@ void RunBundle::cut_events(uint64_t size) {
 
 Json RunBundle::config() const {
     Json config = record_["config"];
-    for (const Json& resume : record_["resumes"]) {
-        if (resume.contains("changes") && resume["changes"].is_object()) config.update(resume["changes"]);
-    }
+    for (const Json& resume : record_["resumes"]) config.update(resume["changes"]);
     return config;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -21,6 +22,30 @@ Json facts_of(const std::vector<fs::path>& files) {
     Json facts = Json::array();
     for (const fs::path& file : files) facts.push_back(file_facts(fs::absolute(file)));
     return facts;
+}
+
+bool has(const Json& object, const char* key, bool (Json::*test)() const noexcept) {
+    return object.is_object() && object.contains(key) && (object[key].*test)();
+}
+
+bool all_are(const Json& array, bool (*test)(const Json&)) { return std::all_of(array.begin(), array.end(), test); }
+
+// Whether a record has all that resuming and showing it need.
+bool is_run(const Json& record) {
+    const auto are_files = [](const Json& files) {
+        return files.is_array() && all_are(files, [](const Json& file) {
+                   return has(file, "path", &Json::is_string) && has(file, "size", &Json::is_number_unsigned) &&
+                          has(file, "sha256", &Json::is_string);
+               });
+    };
+    const auto is_resume = [](const Json& resume) { return has(resume, "changes", &Json::is_object); };
+    return has(record, "created_at", &Json::is_string) && has(record, "argv", &Json::is_array) &&
+           has(record, "config", &Json::is_object) && has(record, "toolchain", &Json::is_object) &&
+           has(record, "host", &Json::is_object) && record.contains("git") && has(record, "files", &Json::is_object) &&
+           all_are(record["files"], are_files) && has(record, "checkpoints", &Json::is_object) &&
+           has(record["checkpoints"], "keep", &Json::is_number_integer) &&
+           has(record["checkpoints"], "weights", &Json::is_string) && has(record, "resumes", &Json::is_array) &&
+           all_are(record["resumes"], is_resume);
 }
 
 }  // namespace
@@ -47,10 +72,7 @@ Json read_run_json(const fs::path& folder) {
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     if (!stream.is_open()) bad_input("{}: holds no run.json, so it is no run", folder.native());
     Json record = Json::parse(text, nullptr, false);
-    const auto has = [&](const char* key, auto test) { return record.contains(key) && (record[key].*test)(); };
-    const bool is_whole = record.is_object() && record.value("format", Json()) == k_format &&
-                          has("config", &Json::is_object) && has("files", &Json::is_object) &&
-                          has("checkpoints", &Json::is_object) && has("resumes", &Json::is_array);
+    const bool is_whole = record.is_object() && record.value("format", Json()) == k_format && is_run(record);
     if (!is_whole) bad_input("{}: is damaged, or not of the format {}", path.native(), k_format);
     return record;
 }

@@ -9,9 +9,11 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "core/random.h"
 #include "core/temp_folder.h"
 #include "fake_trainer.h"
 #include "run/export.h"
+#include "run/loss_plot.h"
 #include "run/run_bundle.h"
 
 namespace toy {
@@ -80,6 +82,41 @@ TEST(RunHistory, DamagedRunsAreTold) {
     folder.file("run/run.json", "{");
     EXPECT_EQ(read_run(folder / "run").state, "damaged");
     EXPECT_NE(read_run(folder / "run").fault.find("run.json: is damaged"), std::string::npos);
+}
+
+// Files that something wrote into: what comes is a history, or one sentence.
+TEST(RunHistory, NoDamageMakesReadingFail) {
+    const TempFolder folder;
+    test::train(folder / "run", {.steps = 4, .checkpoint_every = 2, .weights = 2});
+    const std::string record = read_file(folder / "run/run.json"), events = read_file(folder / "run/events.jsonl");
+    Random random(11);
+    const auto damaged = [&](std::string text) {
+        static const std::vector<std::string> pieces = {"null", "\"", "{", "]", "1e999", "-1", "[]", "\n", "\0", "0"};
+        for (int changes = 0; changes < 3; ++changes) {
+            const size_t at = random.bits() % text.size();
+            text.replace(at, random.bits() % 12, pieces[random.bits() % pieces.size()]);
+        }
+        return text;
+    };
+    for (int i = 0; i < 300; ++i) {
+        folder.file("run/run.json", damaged(record));
+        folder.file("run/events.jsonl", damaged(events));
+        const RunHistory run = read_run(folder / "run");
+        EXPECT_FALSE(run.state.empty());
+        svg_plot(loss_plot(std::vector{loss_curves(run)}));
+        sentence([&] { RunBundle::resume(folder / "run", {"toy"}); });
+    }
+    // Values of another kind where the text is still JSON.
+    const auto whole = nlohmann::ordered_json::parse(record);
+    for (const auto& [key, value] : whole.items()) {
+        for (const nlohmann::ordered_json& other : {nlohmann::ordered_json(3), nlohmann::ordered_json({{"x", 1}})}) {
+            auto changed = whole;
+            changed[key] = other;
+            folder.file("run/run.json", changed.dump());
+            read_run(folder / "run");
+            sentence([&] { RunBundle::resume(folder / "run", {"toy"}); });
+        }
+    }
 }
 
 TEST(RunHistory, RunsAreFoundByIdPrefixAndPath) {

@@ -131,6 +131,8 @@ TEST(Resume, KilledBeforeAnySystemCallEndsWithTheSameBytes) {
         const auto place = folder / "killed/run";
         std::filesystem::remove_all(folder / "killed");
         ASSERT_EQ(kill_after_calls([&] { train(place, training); }, call), call);
+        // Whatever is called a checkpoint is whole at any moment.
+        for (int64_t step : checkpoint_steps(place)) ASSERT_NO_THROW(verified_checkpoint(place, step));
         // A second one dies at the same distance from its start: while it recovers, early on.
         if (std::filesystem::exists(place / "run.json")) kill_after_calls([&] { train(place, training); }, call / 3);
         ASSERT_EQ(in_child([&] { train(place, training); }), 0) << "killed before call " << call;
