@@ -55,7 +55,8 @@ RC_GTEST_PROP(Axis, EveryRangeHasTicksInsideAndPlacesBetweenZeroAndOne, ()) {
     for (size_t i = 0; i < ticks.size(); ++i) {
         RC_ASSERT(axis.place(ticks[i]) >= -1e-6);
         RC_ASSERT(axis.place(ticks[i]) <= 1 + 1e-6);
-        RC_ASSERT(i == 0 || ticks[i] > ticks[i - 1]);
+        const bool rises = i == 0 || ticks[i] > ticks[i - 1];
+        RC_ASSERT(rises);
     }
     RC_ASSERT(std::abs(axis.place(axis.low())) < 1e-9);
     RC_ASSERT(std::abs(axis.place(axis.high()) - 1) < 1e-9);
