@@ -194,8 +194,9 @@ std::string fault_in(const std::vector<Field>& fields, const Json& object, bool 
         if (!fault.empty()) return fault;
     }
     if (!is_strict) return "";
-    for (const auto& [key, value] : object.items()) {
-        const auto is_named = [&key = key](const Field& field) { return field.name == key; };
+    for (auto item = object.begin(); item != object.end(); ++item) {
+        const std::string& key = item.key();
+        const auto is_named = [&key](const Field& field) { return field.name == key; };
         if (std::none_of(fields.begin(), fields.end(), is_named)) return fmt::format("{}{} is unknown", where, key);
     }
     return "";

@@ -130,7 +130,7 @@ RunHistory read_run(const fs::path& folder) {
         return run;
     }
     run.fault.clear();
-    if (run.started_at.empty()) run.started_at = run.record["created_at"];
+    if (run.started_at.empty() && run.record.is_object()) run.started_at = run.record["created_at"];
     if (RunLock::is_held(folder)) run.state = "running";
     return run;
 }

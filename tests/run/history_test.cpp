@@ -79,6 +79,10 @@ TEST(RunHistory, DamagedRunsAreTold) {
     EXPECT_TRUE(read_run(folder / "run").has_half_line);
     fs::remove(folder / "run/run.json");  // as the older toy's runs
     EXPECT_EQ(read_run(folder / "run").state, "completed");
+    std::string events = read_file(folder / "run/events.jsonl");
+    const size_t at = events.find("\"started_at\":\"") + 14;
+    folder.file("older/events.jsonl", events.erase(at, events.find('"', at) - at));
+    EXPECT_EQ(read_run(folder / "older").started_at, "");
     folder.file("run/run.json", "{");
     EXPECT_EQ(read_run(folder / "run").state, "damaged");
     EXPECT_NE(read_run(folder / "run").fault.find("run.json: is damaged"), std::string::npos);

