@@ -32,8 +32,7 @@ constexpr std::string_view k_compiler = "g++ " __VERSION__;
 // What git prints for the words, without the last line break; nothing where it fails or is not there. No shell takes
 // part, and nothing of the repository is written.
 std::optional<std::string> git(const std::filesystem::path& folder, std::vector<std::string> words) {
-    const std::string place = folder.native();
-    std::vector<std::string> all = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", place};
+    std::vector<std::string> all = {"git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", folder.native()};
     all.insert(all.end(), words.begin(), words.end());
     std::vector<char*> arguments;
     for (std::string& word : all) arguments.push_back(word.data());
@@ -105,12 +104,12 @@ Json file_facts(const std::filesystem::path& path) {
 
 void check_files(const Json& files) {
     for (const Json& file : files) {
-        const std::string path = file.at("path");
+        const std::string path = file.at("path"), sha256 = file.at("sha256");
         std::error_code error;
         const uint64_t size = std::filesystem::file_size(path, error);
         if (error) bad_input("{}: the run was trained on this file, and it cannot be read: {}", path, error.message());
         // A length that differs says enough without reading the file.
-        if (size != file.at("size").get<uint64_t>() || sum_of_file(path).sha256 != file.at("sha256")) {
+        if (size != file.at("size").get<uint64_t>() || sum_of_file(path).sha256 != sha256) {
             bad_input("{}: has changed since the run began; bring back the file of SHA-256 {}, or start a new run",
                       path, file.at("sha256").get<std::string>());
         }
