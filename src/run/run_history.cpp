@@ -20,19 +20,20 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 void take_step(RunHistory& run, const Event& event) {
+    const int64_t step = event.step.value_or(0);  // a step event has one
     const auto take = [&](const char* field) {
         const auto found = event.fields.find(field);
         if (found == event.fields.end()) return;
-        run.scalars[fmt::format("train/{}", field)].push_back({*event.step, event.t, found->get<double>()});
+        run.scalars[fmt::format("train/{}", field)].push_back({step, event.t, found->get<double>()});
     };
     for (const char* field : {"loss", "lr", "grad_norm", "aux_loss"}) take(field);
     const auto tokens = event.fields["tokens"].get<int64_t>();
     const auto wall = event.fields["wall_us"].get<double>();
     if (wall > 0) {
-        run.scalars["train/tokens_per_s"].push_back({*event.step, event.t, static_cast<double>(tokens) * 1e6 / wall});
+        run.scalars["train/tokens_per_s"].push_back({step, event.t, static_cast<double>(tokens) * 1e6 / wall});
     }
     run.tokens += tokens;
-    run.steps = *event.step;
+    run.steps = step;
     run.loss = event.fields["loss"].get<double>();
 }
 
@@ -143,7 +144,7 @@ std::vector<RunHistory> read_runs(const fs::path& runs) {
 
 fs::path find_run(const std::string& word, const fs::path& runs) {
     std::error_code error;
-    const fs::path path(word);
+    fs::path path(word);
     const bool holds_run = fs::exists(path / "run.json", error) || fs::exists(path / "events.jsonl", error);
     if (holds_run && !word.empty()) return path;
     if (word.find('/') != std::string::npos) bad_input("{}: holds no run (no run.json, no events.jsonl)", word);
@@ -165,8 +166,8 @@ std::optional<RunComparison> compare_runs(const RunHistory& run, const RunHistor
     const std::string tag = run.validation_tag();
     if (!tag.empty() && tag == baseline.validation_tag()) {
         comparison.metric = tag;
-        comparison.loss = *run.validation_loss;
-        comparison.baseline_loss = *baseline.validation_loss;
+        comparison.loss = run.validation_loss.value_or(std::nan(""));
+        comparison.baseline_loss = baseline.validation_loss.value_or(std::nan(""));
     } else if (run.loss && baseline.loss) {
         comparison.metric = "train/loss";
         comparison.loss = *run.loss;

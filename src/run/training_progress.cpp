@@ -35,11 +35,11 @@ TrainingProgress::~TrainingProgress() {
 void TrainingProgress::event(std::string_view kind, std::optional<int64_t> step, Phase phase,
                              const nlohmann::ordered_json& fields) {
     if (kind == "step" && phase == Phase::train) {
-        take_step(*step, fields);
+        take_step(step.value_or(0), fields);
         show(false);
     } else if (kind == "eval" && phase != Phase::serve) {
         validation_ = fields["loss"].get<double>();
-        is_new_ = step_.has_value();
+        is_new_ = has_step_;
     } else if (kind == "note") {
         say("note: " + printable(fields["text"]));
     } else if (kind == "sample") {
@@ -48,7 +48,7 @@ void TrainingProgress::event(std::string_view kind, std::optional<int64_t> step,
 }
 
 void TrainingProgress::take_step(int64_t step, const nlohmann::ordered_json& fields) {
-    if (!first_step_) first_step_ = step;
+    if (!std::exchange(has_step_, true)) first_step_ = step;
     step_ = step;
     loss_ = fields["loss"].get<double>();
     lr_ = fields["lr"].get<double>();
@@ -62,7 +62,7 @@ void TrainingProgress::take_step(int64_t step, const nlohmann::ordered_json& fie
 
 std::string TrainingProgress::line() const {
     // In order of importance: what does not fit on the terminal goes from the end, the time left last of all.
-    std::vector<std::string> parts = {fmt::format("step {}/{}", *step_, total_), fmt::format("loss {:.4f}", loss_),
+    std::vector<std::string> parts = {fmt::format("step {}/{}", step_, total_), fmt::format("loss {:.4f}", loss_),
                                       fmt::format("smoothed {:.4f}", smooth_.mean())};
     if (validation_) parts.push_back(fmt::format("validation {:.4f}", *validation_));
     if (wall_us_.mean() > 0) {
@@ -70,9 +70,8 @@ std::string TrainingProgress::line() const {
     }
     parts.push_back(fmt::format("lr {:.2e}", lr_));
     if (grad_norm_) parts.push_back(fmt::format("grad {:.3g}", *grad_norm_));
-    const auto done = static_cast<double>(*step_ - *first_step_ + 1);
-    const double left =
-        (screen_.seconds() - begin_) / done * static_cast<double>(std::max<int64_t>(total_ - *step_, 0));
+    const auto done = static_cast<double>(step_ - first_step_ + 1);
+    const double left = (screen_.seconds() - begin_) / done * static_cast<double>(std::max<int64_t>(total_ - step_, 0));
     const std::string end = fmt::format("{} left", clock_text(left));
     // One column stays free: a terminal may wrap after the last one.
     const size_t room = screen_.is_terminal ? static_cast<size_t>(std::max(screen_.columns - 1, 0)) : 1000;

@@ -31,9 +31,10 @@ class TrainingProgress : public EventSink {
 
     int64_t total_;
     Progress::Screen screen_;
-    std::optional<int64_t> step_;
-    std::optional<int64_t> first_step_;  // of this session
-    double begin_ = 0;                   // when the step before it ended
+    int64_t step_ = 0;
+    int64_t first_step_ = 0;  // of this session
+    bool has_step_ = false;
+    double begin_ = 0;  // when the step before it ended
     double last_shown_ = -1e9;
     bool is_visible_ = false;
     bool is_new_ = false;  // whether the line says more than what was shown
