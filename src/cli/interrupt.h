@@ -2,11 +2,12 @@
 
 namespace toy::cli {
 
-/// Ctrl-C ends toy with exit code 1, at once, unless a Polite object exists: then the first one only raises a flag,
-/// which the work in hand checks so that it can finish its output; the second one ends toy at once.
+/// Ctrl-C ends toy with exit code 1, at once, and SIGTERM ends it by that signal, unless a Polite object exists: then
+/// the first of either only raises a flag, which the work in hand checks so that it can finish its output (infer), or
+/// write a checkpoint and the end of its run (train); the second one ends toy at once.
 void catch_interrupts();
 
-/// Whether Ctrl-C was pressed while a Polite object existed.
+/// Whether Ctrl-C or SIGTERM came while a Polite object existed.
 bool is_interrupted();
 
 class Polite {

@@ -17,12 +17,6 @@ constexpr int k_widest_bar = 30;
 // "\r", then "erase to the end of the line" (ECMA-48).
 constexpr std::string_view k_wipe = "\r\x1b[K";
 
-std::string clock(double seconds) {
-    const auto whole = std::llround(std::clamp(seconds, 0.0, 359999.0));
-    if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-    return fmt::format("{}:{:02}", whole / 60, whole % 60);
-}
-
 void write_to_stderr(std::string_view text) {
     while (!text.empty()) {
         const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
@@ -32,6 +26,12 @@ void write_to_stderr(std::string_view text) {
 }
 
 }  // namespace
+
+std::string clock_text(double seconds) {
+    const auto whole = std::llround(std::clamp(seconds, 0.0, 359999.0));
+    if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+    return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
 
 Progress::Screen Progress::standard_error() {
     Screen screen;
@@ -69,7 +69,7 @@ void Progress::clear() {
 
 std::string Progress::line(int64_t done, double elapsed) const {
     const double share = static_cast<double>(done) / static_cast<double>(total_);
-    const std::string left = done > 0 ? clock(elapsed / share - elapsed) : "?";
+    const std::string left = done > 0 ? clock_text(elapsed / share - elapsed) : "?";
     const std::string figures = fmt::format(" {:3.0f} %  {} left", 100 * share, left);
     // One column stays free: a terminal may wrap after the last one.
     const int room = screen_.columns - 1 - static_cast<int>(label_.size() + figures.size()) - 3;

@@ -6,6 +6,9 @@
 
 namespace toy {
 
+/// A span of time as "3:07" or "1:02:33".
+std::string clock_text(double seconds);
+
 /// One line on a terminal that shows how far a long task is: a bar, the share that is done, and the time that is left
 /// at the mean speed so far. It appears only when a task has taken a second and only on a terminal, is redrawn at most
 /// ten times a second, and is wiped when the object goes. Not thread-safe.
