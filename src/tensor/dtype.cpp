@@ -75,8 +75,10 @@ void to_f32(DType type, const void* source, float* target, int64_t n) {
     }
 }
 
-std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t columns,
-                              std::span<const float> importance) {
+namespace {
+
+// Rows of that length and number can be written; returns how many they are.
+int64_t checked_rows(DType type, std::span<const float> values, int64_t columns, std::span<const float> importance) {
     const bool writable = type == DType::F32 || (converts_to_f32(type) && type != DType::Q8_1 && type != DType::Q8_K);
     if (!writable) bad_input("values cannot be written as {}", name(type));
     if (columns <= 0 || columns % block_elements(type) != 0) {
@@ -87,13 +89,25 @@ std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t
         bad_input("{} values are not whole rows of {}", values.size(), columns);
     }
     if (needs_importance(type) && importance.empty()) bad_input("writing {} needs an importance matrix", name(type));
-    const int64_t rows = static_cast<int64_t>(values.size()) / columns;
+    return static_cast<int64_t>(values.size()) / columns;
+}
+
+}  // namespace
+
+std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t columns,
+                              std::span<const float> importance) {
+    const int64_t rows = checked_rows(type, values, columns, importance);
     std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(type, columns));
-    if (rows > 0) {
-        ggml_quantize_chunk(ggml(type), values.data(), bytes.data(), 0, rows, columns,
-                            importance.empty() ? nullptr : importance.data());
-    }
+    from_f32(type, values, columns, importance, std::as_writable_bytes(std::span(bytes)));
     return bytes;
+}
+
+void from_f32(DType type, std::span<const float> values, int64_t columns, std::span<const float> importance,
+              std::span<std::byte> target) {
+    const int64_t rows = checked_rows(type, values, columns, importance);
+    if (rows == 0) return;
+    ggml_quantize_chunk(ggml(type), values.data(), target.data(), 0, rows, columns,
+                        importance.empty() ? nullptr : importance.data());
 }
 
 }  // namespace toy

@@ -75,5 +75,8 @@ void to_f32(DType type, const void* source, float* target, int64_t n);
 /// is not a multiple of the block.
 std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t columns,
                               std::span<const float> importance = {});
+/// The same into the caller's memory. Precondition: target.size() is that of the rows in their type.
+void from_f32(DType type, std::span<const float> values, int64_t columns, std::span<const float> importance,
+              std::span<std::byte> target);
 
 }  // namespace toy
