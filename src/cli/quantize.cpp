@@ -70,7 +70,7 @@ std::string first_few(const std::vector<std::string>& names) {
     return text;
 }
 
-void print_report(const QuantizeReport& report, const std::string& output) {
+void print_report(const QuantizeReport& report, const std::string& output, bool is_dry_run) {
     std::map<DType, std::pair<size_t, int64_t>> types;
     int64_t elements = 0;
     for (const TypeChoice& choice : report.tensors) {
@@ -82,7 +82,7 @@ void print_report(const QuantizeReport& report, const std::string& output) {
         return elements == 0 ? 0.0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(elements);
     };
     TextTable table({TextTable::Side::left, TextTable::Side::left});
-    table.add({"file", shown_name(output)});
+    table.add({"file", shown_name(output) + (is_dry_run ? " (a dry run: not written)" : "")});
     table.add({"before",
                fmt::format("{}, {:.2f} bits per weight", human_bytes(report.bytes_before), bits(report.bytes_before))});
     table.add({"after",
@@ -98,14 +98,20 @@ void print_report(const QuantizeReport& report, const std::string& output) {
                                            choice.tensor->ne[0], name(choice.wanted), name(choice.type))});
     }
     if (!report.without_importance.empty()) table.add({"no importance", first_few(report.without_importance)});
+    if (!report.asking_for_importance.empty()) table.add({"needs --imatrix", first_few(report.asking_for_importance)});
     print(table.text());
 }
 
 Json report_json(const QuantizeReport& report, const Arguments& arguments, const FileType* target) {
-    Json json = {{"format", "toy/quantize-v1"},         {"input", arguments.positional(0)},
-                 {"output", arguments.positional(1)},   {"type", target == nullptr ? k_copy : target->name},
-                 {"bytes_before", report.bytes_before}, {"bytes_after", report.bytes_after},
-                 {"fallbacks", report.fallbacks()},     {"without_importance", report.without_importance}};
+    Json json = {{"format", "toy/quantize-v1"},
+                 {"input", arguments.positional(0)},
+                 {"output", arguments.positional(1)},
+                 {"type", target == nullptr ? k_copy : target->name},
+                 {"bytes_before", report.bytes_before},
+                 {"bytes_after", report.bytes_after},
+                 {"fallbacks", report.fallbacks()},
+                 {"without_importance", report.without_importance},
+                 {"asking_for_importance", report.asking_for_importance}};
     json["tensors"] = Json::array();
     for (const TypeChoice& choice : report.tensors) {
         Json tensor = {{"name", choice.tensor->name},
@@ -131,6 +137,7 @@ int run(const Arguments& arguments) {
     options.target = target;
     options.importance = importance ? &*importance : nullptr;
     options.is_pure = arguments.on("pure");
+    options.is_dry_run = arguments.on("dry-run");
     options.may_requantize = arguments.on("allow-requantize");
     options.threads = arguments.given("threads") ? static_cast<int>(arguments.integer("threads")) : default_threads();
     options.progress = [&](uint64_t done, uint64_t total) {
@@ -143,7 +150,7 @@ int run(const Arguments& arguments) {
     if (arguments.on("json")) {
         print_json(report_json(report, arguments, target));
     } else {
-        print_report(report, output);
+        print_report(report, output, options.is_dry_run);
     }
     return k_ok;
 }
@@ -181,6 +188,7 @@ const Command k_quantize{
                .least = 1,
                .most = k_most_threads},
               {.name = "pure", .summary = "one type for all matrices in place of a mixture"},
+              {.name = "dry-run", .summary = "tell types and sizes, and write nothing"},
               {.name = "allow-requantize",
                .summary = "take a model that is quantised already, which loses quality a second time"}},
     .refused = {},

@@ -119,7 +119,7 @@ class Quantizer {
     }
 
     QuantizeReport write(const std::filesystem::path& path) {
-        writer_.write(path);
+        if (!options_.is_dry_run) writer_.write(path);
         return std::move(report_);
     }
 
@@ -180,6 +180,10 @@ class Quantizer {
         const bool is_needed = choice.asks_for_importance || needs_importance(choice.type);
         if (found != nullptr) return *found;
         if (!is_needed) return {};
+        if (options_.importance == nullptr && options_.is_dry_run) {
+            report_.asking_for_importance.push_back(tensor.name);
+            return {};
+        }
         if (options_.importance == nullptr) {
             bad_input("tensor {} cannot be written as {} without an importance matrix: give one with --imatrix",
                       quote(tensor.name), name(choice.type));

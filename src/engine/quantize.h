@@ -15,6 +15,7 @@ struct QuantizeOptions {
     const ImportanceMatrix* importance = nullptr;  ///< or null
     bool is_pure = false;                          ///< one type in place of a mixture
     bool may_requantize = false;                   ///< from types that are quantised already, which loses twice
+    bool is_dry_run = false;  ///< nothing is converted or written, and no importance matrix is asked for
     int threads = 1;
     /// Called with the bytes of the input that are done, and their number; may throw to stop.
     std::function<void(uint64_t done, uint64_t total)> progress = {};
@@ -22,9 +23,10 @@ struct QuantizeOptions {
 
 /// What was done.
 struct QuantizeReport {
-    std::vector<TypeChoice> tensors;              ///< they point into the input
-    std::vector<std::string> without_importance;  ///< tensors that changed their type and that the matrix lacks
-    uint64_t bytes_before = 0, bytes_after = 0;   ///< of the tensors
+    std::vector<TypeChoice> tensors;                 ///< they point into the input
+    std::vector<std::string> without_importance;     ///< tensors that changed their type and that the matrix lacks
+    std::vector<std::string> asking_for_importance;  ///< of a dry run without a matrix: tensors that need one
+    uint64_t bytes_before = 0, bytes_after = 0;      ///< of the tensors
     size_t fallbacks() const;
 };
 

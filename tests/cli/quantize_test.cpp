@@ -52,6 +52,18 @@ TEST(QuantizeCommand, JsonTellsEveryTensorAndFallback) {
         << text.out;
 }
 
+TEST(QuantizeCommand, ADryRunTellsTheSameAndWritesNothing) {
+    const test::TemporaryFolder folder;
+    const std::string input = test::quantize_model("shared"), output = folder.path() / "out.gguf";
+    const Json dry = run_toy_json({"quantize", input, output, "Q3_K_M", "--dry-run", "--json"});
+    EXPECT_FALSE(std::filesystem::exists(output));
+    EXPECT_EQ(run_toy_json({"quantize", input, output, "Q3_K_M", "--json"}), dry);
+    std::filesystem::remove(output);
+    const Json asking = run_toy_json({"quantize", input, output, "IQ2_XS", "--dry-run", "--json"});
+    EXPECT_GT(asking["asking_for_importance"].size(), 30u);
+    EXPECT_FALSE(std::filesystem::exists(output));
+}
+
 TEST(QuantizeCommand, AliasesAndPureAndCopy) {
     const test::TemporaryFolder folder;
     const std::string input = test::quantize_model("small");
