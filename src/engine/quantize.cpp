@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -29,8 +30,8 @@ struct Conversion {
     size_t target_row() const { return row_bytes(type, columns()); }
 };
 
-void check_finite(const Conversion& c, std::span<const float> values, int64_t first_row, const char* what) {
-    const auto bad = std::find_if_not(values.begin(), values.end(), [](float x) { return std::isfinite(x); });
+void check_values(const Conversion& c, std::span<const float> values, int64_t first_row, float most, const char* what) {
+    const auto bad = std::find_if_not(values.begin(), values.end(), [&](float x) { return std::abs(x) <= most; });
     if (bad == values.end()) return;
     const int64_t at = bad - values.begin();
     bad_input("tensor {}: {} {} at row {}, column {}", quote(c.tensor->name), what, *bad, first_row + at / c.columns(),
@@ -50,7 +51,8 @@ class RowConverter {
         source_.assign(rows.begin(), rows.end());  // the file need not align it
         values_.resize(elements);
         to_f32(c_.tensor->type, source_.data(), values_.data(), static_cast<int64_t>(elements));
-        check_finite(c_, values_, first, "holds");
+        check_values(c_, values_, first, std::numeric_limits<float>::max(), "holds");
+        check_values(c_, values_, first, largest_value(c_.type), "is too large for the type: it holds");
         std::span<const float> importance = c_.importance;
         if (!importance.empty()) {
             const auto matrix = static_cast<size_t>(first / c_.tensor->ne[1] % c_.tensor->ne[2] * c_.columns());
@@ -58,7 +60,8 @@ class RowConverter {
         }
         from_f32(c_.type, values_, c_.columns(), importance, target);
         to_f32(c_.type, target.data(), values_.data(), static_cast<int64_t>(elements));
-        check_finite(c_, values_, first, "its values are too large for the type: one becomes");
+        check_values(c_, values_, first, std::numeric_limits<float>::max(),
+                     "its values are too large for the type: one becomes");
     }
 
  private:

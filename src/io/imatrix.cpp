@@ -18,7 +18,7 @@ constexpr int32_t k_most_entries = 1 << 20, k_most_name_bytes = 1 << 12;
 
 void add(ImportanceMatrix& m, const std::string& name, std::vector<float> values) {
     for (const float value : values) {
-        if (!std::isfinite(value) || value < 0.0f) {
+        if (!(value >= 0.0f && value <= k_largest_importance)) {
             bad_input("{}: the importance of {} holds {}, which is no mean of squares", m.origin, quote(name), value);
         }
     }

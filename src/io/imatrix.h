@@ -12,7 +12,7 @@ namespace toy {
 /// text. A quantiser rounds the columns of large inputs with more care.
 struct ImportanceMatrix {
     std::string origin;  ///< the file
-    /// By the weight's name: D values, or E·D for a stack of E experts, all finite and at least 0.
+    /// By the weight's name: D values, or E·D for a stack of E experts, each from 0 to k_largest_importance.
     std::map<std::string, std::vector<float>, std::less<>> weights;
     std::vector<std::string> datasets;  ///< what it was computed on, as the file says
     int64_t chunks = 0;                 ///< pieces of text that it was computed on; 0: the file does not say

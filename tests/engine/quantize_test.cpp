@@ -197,10 +197,16 @@ TEST(QuantizeRefuses, ValuesThatTheTypeCannotHold) {
     const Gguf with_large = one_matrix(folder / "in2.gguf", values, DType::F32, 64);
     options.target = type_named("F16");
     EXPECT_NE(refusal(with_large, folder / "out.gguf", options).find("too large for the type"), std::string::npos);
+    // Beyond what a lattice type holds, ggml would end the process.
+    std::vector<float> wide(256, 1e6f);
+    const Gguf with_wide = one_matrix(folder / "in3.gguf", wide, DType::F32, 256);
+    options.target = type_named("IQ3_S");
+    EXPECT_EQ(refusal(with_wide, folder / "out.gguf", options),
+              "tensor 'blk.0.ffn_up.weight': is too large for the type: it holds 1000000 at row 0, column 0");
     options.target = type_named("BF16");
     EXPECT_EQ(refusal(with_large, folder / "out.gguf", options), "written");
     fs::remove(folder / "out.gguf");
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 2);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 3);
 }
 
 TEST(QuantizeRefuses, AMatrixThatIsQuantisedAlready) {

@@ -89,7 +89,7 @@ bool quantizes(const std::string& model, const std::string& output, const Case& 
         const std::vector<llama_model_kv_override> keys = imatrix_keys(importance.size());
         if (c.has_imatrix) params.imatrix = data.data();
         if (c.has_imatrix) params.kv_overrides = keys.data();
-        if (!std::freopen("/dev/null", "w", stderr)) _exit(2);
+        if (!std::freopen("/dev/null", "w", stderr) || !std::freopen("/dev/null", "w", stdout)) _exit(2);
         _exit(static_cast<int>(llama_model_quantize(model.c_str(), output.c_str(), &params)));
     }
     int status = 0;
