@@ -19,14 +19,17 @@ extern const Command k_tokenizer;
 extern const Command k_chat_template;
 extern const Command k_runs;
 extern const Command k_bench;
+extern const Command k_quantize;
+extern const Command k_imatrix;
 extern const Command k_completion;
 extern const Command k_man;
 extern const Command k_help;
 
 namespace {
 
-constexpr std::array k_commands = {&k_infer,     &k_list,          &k_describe, &k_tokenize, &k_detokenize, &k_tokenizer,
-                                   &k_chat_template, &k_runs, &k_bench, &k_completion, &k_man, &k_help};
+constexpr std::array k_commands = {&k_infer,     &k_list,          &k_describe, &k_tokenize, &k_detokenize,
+                                   &k_tokenizer, &k_chat_template, &k_runs,     &k_bench,    &k_quantize,
+                                   &k_imatrix,   &k_completion,    &k_man,      &k_help};
 
 const std::array k_common_flags = {
     Flag{.name = "json", .summary = "print the result as JSON on standard output"},

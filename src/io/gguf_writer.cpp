@@ -96,6 +96,10 @@ void pad(AtomicFile& file, size_t alignment) {
 
 GgufWriter& GgufWriter::set(std::string key, Value value) {
     check_key(key);
+    return copy(std::move(key), std::move(value));
+}
+
+GgufWriter& GgufWriter::copy(std::string key, Value value) {
     if (metadata_.has(key)) bad_input("key {} is set twice", quote(key));
     if (metadata_.entries().size() == k_gguf_max_keys) bad_input("a file can have at most {} keys", k_gguf_max_keys);
     if (key == k_alignment_key) check_alignment(value);

@@ -24,6 +24,8 @@ class GgufWriter {
     using Source = std::function<void(std::function<void(std::span<const std::byte>)> write)>;
 
     GgufWriter& set(std::string key, Value value);
+    /// A key of another file as it stands there, whatever characters it has.
+    GgufWriter& copy(std::string key, Value value);
     /// `ne` in ggml order (fastest axis first), 1 to 4 axes; `bytes` must stay valid until `write`.
     GgufWriter& add(std::string name, DType type, std::vector<int64_t> ne, std::span<const std::byte> bytes);
     GgufWriter& add(std::string name, DType type, std::vector<int64_t> ne, Source source);

@@ -7,13 +7,6 @@
 namespace toy {
 namespace {
 
-/// Values of general.file_type, as llama.cpp numbers them (include/llama.h, llama_ftype); `type` is the element type
-/// that such a file is made of.
-struct FileType {
-    int64_t code;
-    const char* name;
-    DType type;
-};
 constexpr std::array k_file_types = {
     FileType{0, "F32", DType::F32},          FileType{1, "F16", DType::F16},
     FileType{2, "Q4_0", DType::Q4_0},        FileType{3, "Q4_1", DType::Q4_1},
@@ -50,10 +43,12 @@ std::string type_label(const Gguf& gguf) {
     const bool borne_out = known != k_file_types.end() &&
                            std::any_of(gguf.tensors().begin(), gguf.tensors().end(),
                                        [&](const GgufTensor& tensor) { return tensor.type == known->type; });
-    return borne_out ? known->name : type_of_most(gguf);
+    return borne_out ? std::string(known->name) : type_of_most(gguf);
 }
 
 }  // namespace
+
+std::span<const FileType> file_types() { return k_file_types; }
 
 std::optional<std::string> why_not_a_model(const Gguf& gguf) {
     const Metadata& metadata = gguf.metadata();

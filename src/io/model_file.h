@@ -1,11 +1,21 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "io/gguf.h"
 
 namespace toy {
+
+/// A value of general.file_type, as llama.cpp numbers them (include/llama.h, llama_ftype).
+struct FileType {
+    int64_t code;
+    std::string_view name;  ///< "Q4_K_M"
+    DType type;             ///< the element type that most of such a file is made of
+};
+/// All of them, in the order of their codes.
+std::span<const FileType> file_types();
 
 /// What a GGUF file says of the model in it.
 struct ModelFacts {

@@ -15,9 +15,18 @@ constexpr int64_t k_largest_size = std::numeric_limits<int32_t>::max();
 
 }  // namespace
 
-SpecKeys::SpecKeys(const Gguf& file) : file_(file), architecture_(file.metadata().string("general.architecture")) {}
+SpecKeys::SpecKeys(const Gguf& file)
+    : SpecKeys(file.metadata(), [&file](std::string_view tensor) {
+          const GgufTensor* found = file.find(tensor);
+          return found == nullptr ? std::nullopt : std::optional(found->ne[1]);
+      }) {}
 
-std::string SpecKeys::full(std::string_view key) const { return fmt::format("{}.{}", architecture_, key); }
+SpecKeys::SpecKeys(const Metadata& metadata, Rows rows)
+    : metadata_(metadata), rows_(std::move(rows)), architecture_(metadata.string("general.architecture")) {}
+
+std::string SpecKeys::full(std::string_view key) const {
+    return *asked_.insert(fmt::format("{}.{}", architecture_, key)).first;
+}
 
 std::optional<int64_t> SpecKeys::find_in(std::string_view key, int64_t least) const {
     const std::optional<int64_t> value = metadata().find_integer(full(key));
@@ -93,10 +102,7 @@ std::optional<std::vector<bool>> SpecKeys::flags(std::string_view key, int64_t l
     return std::vector<bool>(list->begin(), list->begin() + layers);
 }
 
-int64_t SpecKeys::rows_of(std::string_view tensor) const {
-    const GgufTensor* found = file_.find(tensor);
-    return found == nullptr ? 0 : found->ne[1];
-}
+int64_t SpecKeys::rows_of(std::string_view tensor) const { return rows_(tensor).value_or(0); }
 
 int64_t SpecKeys::vocabulary() const {
     if (!has_tensor("token_embd.weight")) bad_input("{}: there is no tensor 'token_embd.weight'", origin());

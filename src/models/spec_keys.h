@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,13 @@ namespace toy {
 class SpecKeys {
  public:
     explicit SpecKeys(const Gguf& file);
+    /// The same of a file that is not written yet. `rows` tells the rows of a tensor (1 of a vector), or nothing where
+    /// there is none of that name. Both must outlive the object.
+    using Rows = std::function<std::optional<int64_t>(std::string_view tensor)>;
+    SpecKeys(const Metadata& metadata, Rows rows);
 
     const std::string& architecture() const { return architecture_; }
-    const Metadata& metadata() const { return file_.metadata(); }
+    const Metadata& metadata() const { return metadata_; }
     const std::string& origin() const { return metadata().origin(); }
     /// A whole number in 1..2^31-1.
     int64_t size(std::string_view key) const;
@@ -38,18 +44,22 @@ class SpecKeys {
     /// One flag for each of `layers`, or nothing where the file has no such list.
     std::optional<std::vector<bool>> flags(std::string_view key, int64_t layers) const;
     bool has(std::string_view key) const { return metadata().has(full(key)); }
-    bool has_tensor(std::string_view name) const { return file_.find(name) != nullptr; }
+    bool has_tensor(std::string_view name) const { return rows_(name).has_value(); }
     /// Rows of token_embd.weight; throws where the vocabulary of the tokenizer has another size.
     int64_t vocabulary() const;
     /// Rows of a tensor, or 0 where there is none of that name.
     int64_t rows_of(std::string_view tensor) const;
     /// The key with its prefix: "llama.block_count".
     std::string full(std::string_view key) const;
+    /// The keys, with their prefix, that were looked for until now.
+    const std::set<std::string>& asked() const { return asked_; }
 
  private:
     std::optional<int64_t> find_in(std::string_view key, int64_t least) const;
-    const Gguf& file_;
+    const Metadata& metadata_;
+    Rows rows_;
     std::string architecture_;
+    mutable std::set<std::string> asked_;
 };
 
 }  // namespace toy

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "core/error.h"
 
@@ -61,6 +63,20 @@ bool converts_to_f32(DType type) {
            (!is_integer(type) && type != DType::F64 && ggml_get_type_traits(ggml(type))->to_float != nullptr);
 }
 
+float largest_value(DType type) {
+    constexpr float k_largest_f16 = 65504.0f;
+    switch (type) {
+        case DType::IQ1_S:
+        case DType::IQ1_M:
+        case DType::IQ2_XXS:
+        case DType::IQ2_XS:
+        case DType::IQ2_S:
+        case DType::IQ3_XXS:
+        case DType::IQ3_S: return k_largest_f16;
+        default: return std::numeric_limits<float>::max();
+    }
+}
+
 size_t row_bytes(DType type, int64_t n) { return ggml_row_size(ggml(type), n); }
 
 void to_f32(DType type, const void* source, float* target, int64_t n) {
@@ -75,8 +91,10 @@ void to_f32(DType type, const void* source, float* target, int64_t n) {
     }
 }
 
-std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t columns,
-                              std::span<const float> importance) {
+namespace {
+
+// Rows of that length and number can be written; returns how many they are.
+int64_t checked_rows(DType type, std::span<const float> values, int64_t columns, std::span<const float> importance) {
     const bool writable = type == DType::F32 || (converts_to_f32(type) && type != DType::Q8_1 && type != DType::Q8_K);
     if (!writable) bad_input("values cannot be written as {}", name(type));
     if (columns <= 0 || columns % block_elements(type) != 0) {
@@ -87,13 +105,33 @@ std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t
         bad_input("{} values are not whole rows of {}", values.size(), columns);
     }
     if (needs_importance(type) && importance.empty()) bad_input("writing {} needs an importance matrix", name(type));
-    const int64_t rows = static_cast<int64_t>(values.size()) / columns;
-    std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(type, columns));
-    if (rows > 0) {
-        ggml_quantize_chunk(ggml(type), values.data(), bytes.data(), 0, rows, columns,
-                            importance.empty() ? nullptr : importance.data());
+    for (const float weight : importance) {
+        if (!(weight >= 0.0f && weight <= k_largest_importance)) bad_input("{} is no importance of a column", weight);
     }
+    const float most = largest_value(type);
+    const bool is_bounded = most < std::numeric_limits<float>::max();
+    if (is_bounded && !std::all_of(values.begin(), values.end(), [&](float x) { return std::abs(x) <= most; })) {
+        bad_input("values beyond {} cannot be written as {}", most, name(type));
+    }
+    return static_cast<int64_t>(values.size()) / columns;
+}
+
+}  // namespace
+
+std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t columns,
+                              std::span<const float> importance) {
+    const int64_t rows = checked_rows(type, values, columns, importance);
+    std::vector<uint8_t> bytes(static_cast<size_t>(rows) * row_bytes(type, columns));
+    from_f32(type, values, columns, importance, std::as_writable_bytes(std::span(bytes)));
     return bytes;
+}
+
+void from_f32(DType type, std::span<const float> values, int64_t columns, std::span<const float> importance,
+              std::span<std::byte> target) {
+    const int64_t rows = checked_rows(type, values, columns, importance);
+    if (rows == 0) return;
+    ggml_quantize_chunk(ggml(type), values.data(), target.data(), 0, rows, columns,
+                        importance.empty() ? nullptr : importance.data());
 }
 
 }  // namespace toy

@@ -65,15 +65,25 @@ bool converts_to_f32(DType type);
 /// Whether `quantize` needs an importance matrix (IQ1, IQ2_XXS and their like).
 bool needs_importance(DType type);
 
+/// The largest magnitude that from_f32 takes: F16's largest for the types that are entries of a lattice (IQ1, IQ2,
+/// IQ3), where ggml's sums would overflow beyond it and end the process; all finite values for the others, whose scales
+/// may become infinite.
+float largest_value(DType type);
+
 /// Bytes of a row of `n` elements. Precondition: n is a multiple of block_elements(type).
 size_t row_bytes(DType type, int64_t n);
 
 /// Converts `n` elements to float32. Throws Error where converts_to_f32(type) is false.
 void to_f32(DType type, const void* source, float* target, int64_t n);
+inline constexpr float k_largest_importance = 1e20f;
+
 /// Converts rows of `columns` float32 values each to `type` (F32, F16, BF16 or quantised), rounding as ggml does.
-/// `importance` has one weight per column, or is empty. Throws Error where the type cannot be written or the row length
-/// is not a multiple of the block.
+/// `importance` has one weight per column, from 0 to k_largest_importance, or is empty. Throws Error where the type
+/// cannot be written, the row length is not a multiple of the block, or the numbers are out of these bounds.
 std::vector<uint8_t> from_f32(DType type, std::span<const float> values, int64_t columns,
                               std::span<const float> importance = {});
+/// The same into the caller's memory. Precondition: target.size() is that of the rows in their type.
+void from_f32(DType type, std::span<const float> values, int64_t columns, std::span<const float> importance,
+              std::span<std::byte> target);
 
 }  // namespace toy
