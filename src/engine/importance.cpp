@@ -20,7 +20,7 @@ ImportanceCollector::ImportanceCollector(std::shared_ptr<const Model> model, Run
                                          bool with_head)
     : model_(std::move(model)),
       runner_(runner),
-      context_(graph_, 1, chunk_size, /*fused=*/true, model_->spec().is_long(chunk_size)) {
+      context_(graph_, 1, chunk_size, {AttentionForm::fused, model_->spec().is_long(chunk_size)}) {
     ids_ = graph_.input("ids", DType::I32, {chunk_size});
     Tensor result = hidden(model_->decoder, ids_, context_);
     if (with_head && model_->spec().has_head) result = logits(model_->decoder, result);

@@ -36,7 +36,7 @@ TEST_P(Importance, IsThatOfLlamaCpp) {
         const auto some = recorded.at("every_16th_sum").get<std::vector<double>>();
         ASSERT_EQ((found->second.sums.size() + 15) / 16, some.size()) << name;
         for (size_t i = 0; i < some.size(); ++i) {
-            // Two programs round the activations in another order; the largest difference measured is 1e-5.
+            // Two programs round the activations in another order.
             EXPECT_NEAR(found->second.sums[16 * i], some[i], 1e-4 * some[i] + 1e-6) << name << " " << 16 * i;
         }
         ++compared;
