@@ -1,10 +1,12 @@
 #include "engine/trainable.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/random.h"
+#include "engine/initial_weights.h"
 #include "tensor/transfer.h"
 
 namespace toy {
@@ -39,6 +41,28 @@ TrainableModel::TrainableModel(std::shared_ptr<const Model> base, const Device& 
     if (entries_.empty()) bad_input("no linear map of the model is chosen to have an adapter");
     params_.allocate();
     fill_adapters(adapters.seed);
+    share_weights(decoder_);
+}
+
+namespace {
+
+Layout layout_of(const WeightEntry& entry) {
+    std::array<int64_t, 4> ne{1, 1, 1, 1};
+    std::copy(entry.shape.rbegin(), entry.shape.rend(), ne.begin());
+    return packed_ne(DType::F32, static_cast<int>(entry.shape.size()), ne);
+}
+
+}  // namespace
+
+TrainableModel::TrainableModel(const Spec& spec, const Device& device, uint64_t seed)
+    : params_(device), decoder_(make_decoder(spec)) {
+    const std::vector<WeightEntry> table = weight_table(decoder_);
+    for (const WeightEntry& entry : table) {
+        *entry.slot = is_trainable(entry.name) ? add(entry.name, layout_of(entry), entry.use)
+                                               : params_.add(entry.name, layout_of(entry));
+    }
+    params_.allocate();
+    for (const WeightEntry& entry : table) write(*entry.slot, initial_weight(entry, spec, seed));
     share_weights(decoder_);
 }
 

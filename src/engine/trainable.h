@@ -39,6 +39,8 @@ class TrainableModel {
     /// "….lora_b". Throws Error{bad_input} where none is chosen, or the rank is not in 1..the smaller side of a map.
     TrainableModel(std::shared_ptr<const Model> base, const Device& device, const Choice& is_chosen,
                    const AdapterOptions& adapters);
+    /// A model of that architecture from scratch (initial_weight); all that can be trained is.
+    TrainableModel(const Spec& spec, const Device& device, uint64_t seed);
 
     const Decoder& decoder() const { return decoder_; }
     const std::vector<Entry>& entries() const { return entries_; }
@@ -51,7 +53,7 @@ class TrainableModel {
     void copy_weights();
     void fill_adapters(uint64_t seed);
 
-    std::shared_ptr<const Model> base_;
+    std::shared_ptr<const Model> base_;  // or null
     Params params_;
     Decoder decoder_;
     std::vector<Entry> entries_;

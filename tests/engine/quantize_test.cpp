@@ -198,7 +198,7 @@ TEST(QuantizeRefuses, ValuesThatTheTypeCannotHold) {
     options.target = type_named("F16");
     EXPECT_NE(refusal(with_large, folder / "out.gguf", options).find("too large for the type"), std::string::npos);
     // Beyond what a lattice type holds, ggml would end the process.
-    std::vector<float> wide(256, 1e6f);
+    std::vector<float> wide(2 * 256, 1e6f);  // one row alone would be a vector, which stays f32
     const Gguf with_wide = one_matrix(folder / "in3.gguf", wide, DType::F32, 256);
     options.target = type_named("IQ3_S");
     EXPECT_EQ(refusal(with_wide, folder / "out.gguf", options),

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 
 #include "core/error.h"
+#include "engine/training_state.h"
 #include "support/family_models.h"
 #include "support/oracle.h"
 #include "tensor/transfer.h"
@@ -205,6 +208,56 @@ TEST(Trainer, AdaptersOfAnImpossibleRankAreRefused) {
                      base, Device::cpu(), [](std::string_view) { return false; }, AdapterOptions{}),
                  Error);
     EXPECT_FLOAT_EQ((AdapterOptions{.rank = 16, .alpha = 8, .is_rank_stabilised = true}.scale()), 2.0f);
+}
+
+// Every architecture begins near the loss of a uniform guess, and learns; one seed gives one model.
+TEST(Trainer, ModelsFromScratchBeginEvenAndLearn) {
+    const TrainingBatch batch = random_batch(2 * 16, 3);
+    Runner runner(Device::cpu(), 2);
+    for (const char* name : {"gpt2", "llama", "gemma2", "olmoe", "mamba", "mamba2", "qwen3"}) {
+        const Spec spec = Model::load(test::family_file(std::string(name) + ":f32"), Device::cpu())->spec();
+        TrainableModel model(spec, Device::cpu(), 7), same(spec, Device::cpu(), 7), other(spec, Device::cpu(), 8);
+        EXPECT_EQ(read_f32(model.entries()[0].tensors.weight), read_f32(same.entries()[0].tensors.weight)) << name;
+        EXPECT_NE(read_f32(model.entries()[0].tensors.weight), read_f32(other.entries()[0].tensors.weight)) << name;
+        Trainer trainer(model, runner, {.shape = {.rows = 2, .tokens = 16}, .clip = 1.0f});
+        EXPECT_NEAR(trainer.step({&batch, 1}, 1e-3).loss, std::log(512.0), 0.6) << name;
+        for (int i = 0; i < 60; ++i) trainer.step({&batch, 1}, 3e-3);
+        EXPECT_LT(trainer.evaluate({&batch, 1}).loss, 3.0) << name;
+    }
+}
+
+// transformers#11323, torchtitan#1720: a training that goes on from a saved state ends with the same bits.
+TEST(Trainer, ASavedStateGoesOnToTheSameBits) {
+    const auto folder = std::filesystem::temp_directory_path() / fmt::format("toy-state-{}", ::getpid());
+    std::filesystem::create_directory(folder);
+    Runner runner(Device::cpu(), 2);
+    for (auto kind : {OptimizerOptions::Kind::adamw, OptimizerOptions::Kind::sgd, OptimizerOptions::Kind::muon}) {
+        TrainerOptions options{.shape = {.rows = 1, .tokens = 16}, .clip = 1.0f};
+        options.optimizer.kind = kind;
+        const auto train = [&](Trainer& trainer, int first, int last) {
+            for (int i = first; i < last; ++i) {
+                const TrainingBatch batch = random_batch(16, static_cast<uint64_t>(i));
+                trainer.step({&batch, 1}, 1e-3);
+            }
+        };
+        TrainableModel whole = load("llama:f32"), halves = load("llama:f32"), later = load("llama:f32");
+        Trainer a(whole, runner, options), b(halves, runner, options), c(later, runner, options);
+        train(a, 0, 6);
+        train(b, 0, 3);
+        save_training_state(folder / "half.gguf", halves, b.optimizer());
+        load_training_state(folder / "half.gguf", later, c.optimizer());
+        train(c, 3, 6);
+        EXPECT_EQ(c.optimizer().steps(), 6);
+        save_training_state(folder / "a.gguf", whole, a.optimizer());
+        save_training_state(folder / "c.gguf", later, c.optimizer());
+        EXPECT_EQ(test::fnv1a(folder / "a.gguf"), test::fnv1a(folder / "c.gguf"));
+    }
+    TrainableModel other = load("gpt2:f32");
+    Trainer trainer(other, runner, {.shape = {.rows = 1, .tokens = 16}});
+    EXPECT_THROW(load_training_state(folder / "half.gguf", other, trainer.optimizer()), Error);
+    EXPECT_THROW(load_training_state(test::family_file("llama:f32"), other, trainer.optimizer()), Error);
+    EXPECT_THROW(load_training_state(folder / "absent.gguf", other, trainer.optimizer()), Error);
+    std::filesystem::remove_all(folder);
 }
 
 // ainode#186: a loss that is no number ends the run and says where it began.

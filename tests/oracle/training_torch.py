@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gradients of whole models, and the losses of ten AdamW steps, from PyTorch in float64 and the F32 weights of a GGUF file,
+"""Gradients of whole models, and the losses of ten steps of AdamW, SGD and Muon, from PyTorch in float64 and the F32 weights of a GGUF file,
 for tests/engine/training_test.cpp. Written from the papers, not from our code.
 
 usage: training_torch.py FILE.gguf NAME      (Debian: python3-torch)   prints a fixture
@@ -17,7 +17,7 @@ from float64_models import fnv1a, read_gguf
 
 torch.set_default_dtype(torch.float64)
 ROWS, TOKENS, STEPS, SAMPLES = 2, 40, 10, 400
-LEARNING_RATE, BETAS, EPS, DECAY = 1e-3, (0.9, 0.95), 1e-8, 0.1
+LEARNING_RATE, BETAS, EPS, DECAY, MOMENTUM = 1e-3, (0.9, 0.95), 1e-8, 0.1, 0.95
 
 
 def gelu(x):
@@ -135,6 +135,79 @@ class Model:
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
 
 
+class Muon:
+    """Of the matrices in the blocks, as its author describes it (Jordan 2024), scaled as in arXiv 2502.16982."""
+
+    def __init__(self, matrices, rest):
+        self.matrices = [(w, torch.zeros_like(w)) for w in matrices]
+        self.rest = rest
+
+    def zero_grad(self):
+        self.rest.zero_grad()
+        for w, _ in self.matrices:
+            w.grad = None
+
+    def step(self):
+        self.rest.step()
+        with torch.no_grad():
+            for w, m in self.matrices:
+                m.mul_(MOMENTUM).add_(w.grad)
+                x = w.grad + MOMENTUM * m
+                x = x / (x.flatten(-2).norm(dim=-1)[..., None, None] + 1e-7)
+                turned = x.shape[-2] > x.shape[-1]
+                x = x.transpose(-1, -2) if turned else x
+                for _ in range(5):
+                    inner = x @ x.transpose(-1, -2)
+                    x = 3.4445 * x + (-4.7750 * inner + 2.0315 * inner @ inner) @ x
+                x = x.transpose(-1, -2) if turned else x
+                w.mul_(1 - LEARNING_RATE * DECAY).sub_(LEARNING_RATE * 0.2 * math.sqrt(max(w.shape[-2:])) * x)
+
+
+def optimizer_of(kind, model):
+    if kind == "muon":
+        chosen = [w for n, w in model.w.items() if n.startswith("blk.") and w.dim() > 1]
+    else:
+        chosen = []
+    is_chosen = {id(w) for w in chosen}
+    others = [w for w in model.w.values() if id(w) not in is_chosen]
+    groups = [{"params": [w for w in others if w.dim() > 1], "weight_decay": DECAY},
+              {"params": [w for w in others if w.dim() == 1], "weight_decay": 0.0}]
+    if kind == "sgd":
+        return Sgd(groups)
+    rest = torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=BETAS, eps=EPS)
+    return Muon(chosen, rest) if kind == "muon" else rest
+
+
+class Sgd:
+    """Momentum and decoupled decay, which torch.optim.SGD does not have."""
+
+    def __init__(self, groups):
+        self.all = [(w, torch.zeros_like(w), g["weight_decay"]) for g in groups for w in g["params"]]
+
+    def zero_grad(self):
+        for w, _, _ in self.all:
+            w.grad = None
+
+    def step(self):
+        with torch.no_grad():
+            for w, m, decay in self.all:
+                m.mul_(BETAS[0]).add_(w.grad)
+                w.mul_(1 - LEARNING_RATE * decay).sub_(LEARNING_RATE * m)
+
+
+def losses_of(kind, path, batches):
+    model = Model(path)
+    optimizer = optimizer_of(kind, model)
+    losses = []
+    for batch in batches:
+        optimizer.zero_grad()
+        loss = model.loss(*batch)
+        loss.backward()
+        losses.append(float(loss))
+        optimizer.step()
+    return losses
+
+
 def sample(values):
     """Elements at even distances, for tensors that are too large to record."""
     flat = values.detach().flatten().numpy()
@@ -155,21 +228,11 @@ def main(path, name):
     loss = model.loss(*batches[0])
     loss.backward()
     gradients = {n: {"norm": float(w.grad.norm()), "sample": sample(w.grad)} for n, w in model.w.items()}
-    matrices = [w for w in model.w.values() if w.dim() > 1]
-    vectors = [w for w in model.w.values() if w.dim() == 1]
-    optimizer = torch.optim.AdamW([{"params": matrices, "weight_decay": DECAY}, {"params": vectors, "weight_decay": 0.0}],
-                                  lr=LEARNING_RATE, betas=BETAS, eps=EPS)
-    losses = []
-    for batch in batches:
-        optimizer.zero_grad()
-        loss = model.loss(*batch)
-        loss.backward()
-        losses.append(float(loss))
-        optimizer.step()
+    losses = {kind: losses_of(kind, path, batches) for kind in ("adamw", "sgd", "muon")}
     print(json.dumps({
         "format": "toy/training-v1", "oracle": "tests/oracle/training_torch.py", "torch": torch.__version__,
         "model": name, "model_fnv1a": fnv1a(path), "rows": ROWS, "tokens": TOKENS,
-        "learning_rate": LEARNING_RATE, "betas": BETAS, "eps": EPS, "decay": DECAY,
+        "learning_rate": LEARNING_RATE, "betas": BETAS, "eps": EPS, "decay": DECAY, "momentum": MOMENTUM,
         "ids": [b[0].flatten().tolist() for b in batches], "targets": [b[1].flatten().tolist() for b in batches],
         "losses": losses, "gradients": gradients}))
 
