@@ -39,7 +39,7 @@ case $purpose in
     fuzz)
         programs="$programs clang++-19:clang-19"
         libraries="$libraries libclang-rt-19-dev" ;;
-    oracle) libraries="$libraries python3-numpy python3-jinja2" ;;
+    oracle) libraries="$libraries python3-numpy python3-jinja2 python3-torch" ;;
     bench) libraries="$libraries python3-numpy libbenchmark-dev" ;;
     *) die "--for $purpose is unknown (build, test, lint, fuzz, bench or oracle)." ;;
 esac

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Records what libllama computes (docs/oracle.md): tests/fixtures/oracle/*.json for the models of tests/oracle/plan.txt,
 # tests/fixtures/families/*.json for the families of tests/oracle/families.txt, and what the definitions give in float64:
-# tests/fixtures/float64/*.json; what its quantiser writes: tests/fixtures/quantize/*.json; and what an importance matrix
-# sums up: tests/fixtures/imatrix/*.json.
+# tests/fixtures/float64/*.json; what PyTorch derives in float64: tests/fixtures/gradients, tests/fixtures/training; what
+# llama.cpp's quantiser writes: tests/fixtures/quantize/*.json; and what an importance matrix sums up:
+# tests/fixtures/imatrix/*.json.
 # usage: scripts/record-oracle.sh [NAME...]      names of any list; without names: all
 set -eu
 
@@ -71,6 +72,19 @@ for family in gpt2 llama qwen2 gemma2 mistral phi3 phi3-window; do
     /usr/bin/python3 tests/oracle/float64_models.py build/oracle/models/family.gguf "$family:f32" >build/oracle/fixture.json
     mv build/oracle/fixture.json "tests/fixtures/float64/$family.json"
     echo "$family in float64: $(wc -c <"tests/fixtures/float64/$family.json") bytes"
+done
+
+if is_wanted gradients; then
+    /usr/bin/python3 tests/oracle/gradients_torch.py build/oracle/fixture.json
+    mv build/oracle/fixture.json tests/fixtures/gradients/operators.json
+fi
+
+for family in gpt2 llama gemma2 mixtral; do
+    is_wanted "training-$family" || continue
+    $maker "$family:f32" build/oracle/models/family.gguf
+    /usr/bin/python3 tests/oracle/training_torch.py build/oracle/models/family.gguf "$family:f32" >build/oracle/fixture.json
+    mv build/oracle/fixture.json "tests/fixtures/training/$family.json"
+    echo "training-$family: $(wc -c <"tests/fixtures/training/$family.json") bytes"
 done
 
 for model in small deep shared 70b qwen2-72b odd moe4 moe8 falcon gemma2 gpt2 mamba deepseek2 requantized; do
