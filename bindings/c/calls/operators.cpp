@@ -48,6 +48,9 @@ int64_t extent(int n) {
     return n;
 }
 
+// A norm's weights as nodes of their own, as those who walk a graph expect them.
+Tensor scaled(Tensor unit, Tensor gamma) { return unplaced(unit) * gamma; }
+
 }  // namespace
 
 // ---- arithmetic and norms ----
@@ -77,11 +80,13 @@ void* tnn_swiglu_split(void* session, void* gate, void* up) {
     return node(__func__, session, [&](const Operands& use) { return swiglu(use(gate), use[up]); });
 }
 void* tnn_rms_norm(void* session, void* x, void* gamma, double eps) {
-    return node(__func__, session, [&](const Operands& use) { return rms_norm(use(x), use[gamma], real(eps)); });
+    return node(__func__, session,
+                [&](const Operands& use) { return scaled(rms_norm(use(x), {}, real(eps)), use[gamma]); });
 }
 void* tnn_layer_norm(void* session, void* x, void* gamma, void* beta, double eps) {
-    return node(__func__, session,
-                [&](const Operands& use) { return layer_norm(use(x), use[gamma], use[beta], real(eps)); });
+    return node(__func__, session, [&](const Operands& use) {
+        return unplaced(scaled(layer_norm(use(x), {}, {}, real(eps)), use[gamma])) + use[beta];
+    });
 }
 
 // ---- attention ----
