@@ -18,7 +18,7 @@
 namespace toy::cli {
 namespace {
 
-constexpr int64_t k_most_threads = 512, k_largest_chunk = 32768, k_most_chunks = 1 << 20;
+constexpr int64_t k_largest_chunk = 32768, k_most_chunks = 1 << 20;
 
 struct Chunks {
     std::vector<int32_t> ids;
@@ -101,11 +101,9 @@ const Command k_imatrix{
         "Computes a text and writes an importance matrix: for every weight of the model's blocks the sums of the "
         "squares "
         "of its inputs, in llama.cpp's GGUF format. `toy quantize --imatrix` rounds the columns of large inputs with "
-        "more "
-        "care.\n\n"
+        "more care.\n\n"
         "The text should be like what the model will be used for, and of some hundred thousand tokens. It is cut into "
-        "chunks "
-        "that are computed each for itself; a rest shorter than a chunk is left out.",
+        "chunks that are computed each for itself; a rest shorter than a chunk is left out.",
     .positionals =
         {model_word(),
          {.name = "text", .kind = Kind::file, .summary = "a text file, or - for standard input", .is_required = true},
@@ -126,18 +124,8 @@ const Command k_imatrix{
               {.name = "process-output", .summary = "measure the head's inputs too"},
               {.name = "parse-special",
                .summary = "control tokens that the text spells, as <|im_start|>, become those tokens"},
-              {.name = "threads",
-               .letter = 't',
-               .kind = Kind::integer,
-               .value = "N",
-               .summary = "threads that compute (default: the processor's cores)",
-               .least = 1,
-               .most = k_most_threads},
-              {.name = "device",
-               .kind = Kind::text,
-               .value = "NAME",
-               .fallback = "cpu",
-               .summary = "device that computes; one that is not there is an error"}},
+              threads_flag("threads that compute (default: the processor's cores)"),
+              device_flag()},
     .refused = {},
     .examples = {"toy imatrix model-f16.gguf text.txt model.imatrix.gguf",
                  "toy quantize model-f16.gguf model-iq2.gguf IQ2_XS --imatrix model.imatrix.gguf"},

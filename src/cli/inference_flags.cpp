@@ -13,15 +13,27 @@ constexpr int64_t k_largest_chunk = 32768;
 
 }  // namespace
 
+Flag threads_flag(std::string_view summary) {
+    return {.name = "threads",
+            .letter = 't',
+            .kind = Kind::integer,
+            .value = "N",
+            .summary = summary,
+            .least = 1,
+            .most = k_most_threads};
+}
+
+Flag device_flag() {
+    return {.name = "device",
+            .kind = Kind::text,
+            .value = "NAME",
+            .fallback = "cpu",
+            .summary = "device that computes; one that is not there is an error"};
+}
+
 std::vector<Flag> inference_flags(bool as_lists) {
     std::vector<Flag> flags = {
-        {.name = "threads",
-         .letter = 't',
-         .kind = Kind::integer,
-         .value = "N",
-         .summary = "threads that compute (default: the processor's cores)",
-         .least = 1,
-         .most = k_most_threads},
+        threads_flag("threads that compute (default: the processor's cores)"),
         {.name = "kv-type",
          .kind = Kind::choice,
          .value = "TYPE",
@@ -42,11 +54,7 @@ std::vector<Flag> inference_flags(bool as_lists) {
          .most = k_largest_chunk},
     };
     for (Flag& flag : flags) flag.is_list = as_lists;
-    flags.insert(flags.begin() + 1, {.name = "device",
-                                     .kind = Kind::text,
-                                     .value = "NAME",
-                                     .fallback = "cpu",
-                                     .summary = "device that computes; one that is not there is an error"});
+    flags.insert(flags.begin() + 1, device_flag());
     return flags;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/arguments.h"
@@ -11,6 +12,9 @@ namespace toy::cli {
 /// --threads, --device, --kv-type, --flash-attention, --repack, --chunk: how a model is computed. As lists they take
 /// several values (all but --device), for `bench`.
 std::vector<Flag> inference_flags(bool as_lists);
+/// --threads, with its line in the help. --device.
+Flag threads_flag(std::string_view summary);
+Flag device_flag();
 /// What the flags say, with the context left open. Throws Error{bad_input}.
 Inference::Options read_inference(const Arguments& arguments);
 

@@ -26,7 +26,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view k_copy = "COPY";
-constexpr int64_t k_most_threads = 512;
 
 // llama-quantize's short forms.
 constexpr std::pair<std::string_view, std::string_view> k_aliases[] = {
@@ -180,13 +179,7 @@ const Command k_quantize{
                .kind = Kind::file,
                .value = "FILE",
                .summary = "an importance matrix, in llama.cpp's GGUF format or its older .dat"},
-              {.name = "threads",
-               .letter = 't',
-               .kind = Kind::integer,
-               .value = "N",
-               .summary = "threads that convert (default: the processor's cores)",
-               .least = 1,
-               .most = k_most_threads},
+              threads_flag("threads that convert (default: the processor's cores)"),
               {.name = "pure", .summary = "one type for all matrices in place of a mixture"},
               {.name = "dry-run", .summary = "tell types and sizes, and write nothing"},
               {.name = "allow-requantize",

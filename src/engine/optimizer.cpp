@@ -1,5 +1,6 @@
 #include "engine/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -50,7 +51,6 @@ Optimizer::Optimizer(const TrainableModel& model, const OptimizerOptions& option
     numbers_ = update_.input("numbers", DType::F32, {8});
     rate_ = update_.input("rate", DType::F32, {1});
     keep_ = update_.input("keep", DType::F32, {1});
-    plain_keep_ = update_.input("plain keep", DType::F32, {1});
     gradient_scale_ = update_.input("gradient scale", DType::F32, {1});
     for (const TrainableModel::Entry& entry : model.entries()) {
         squares_.push_back(sum_squares(norms_.leaf(entry.tensors.gradient)));
@@ -86,7 +86,7 @@ void Optimizer::add_update(const TrainableModel::Entry& entry) {
         const Tensor whole = orthogonalised(reshape(ahead, {matrices, rows, columns})) * size;
         change = reshape(whole, {layout.ne[3], layout.ne[2], layout.ne[1], layout.ne[0]});
     }
-    copy_into(weight * (decays ? keep_ : plain_keep_) - change * rate_, weight);
+    copy_into((decays ? weight * keep_ : weight) - change * rate_, weight);
 }
 
 std::vector<double> Optimizer::gradient_norms() {
@@ -114,7 +114,6 @@ void Optimizer::step(float rate, float gradient_scale) {
     const auto write_one = [](Tensor input, float value) { write(input, std::vector<float>{value}); };
     write_one(rate_, rate);
     write_one(keep_, 1.0f - rate * o.weight_decay);
-    write_one(plain_keep_, 1.0f);
     write_one(gradient_scale_, gradient_scale);
     runner_.run(update_);
     for (const TrainableModel::Entry& entry : model_.entries()) clear(entry.tensors.gradient);

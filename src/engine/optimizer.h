@@ -51,9 +51,8 @@ class Optimizer {
     Params moments_;
     Graph norms_, update_;
     std::vector<Tensor> squares_;
-    Tensor numbers_;  // of AdamW, see adamw_update
-    Tensor rate_, keep_, plain_keep_,
-        gradient_scale_;  // [1] each: rate, what decay leaves of a weight, 1, and the factor
+    Tensor numbers_;                       // of AdamW, see adamw_update
+    Tensor rate_, keep_, gradient_scale_;  // [1] each; keep: what decay leaves of a weight
     int64_t steps_ = 0;
 };
 

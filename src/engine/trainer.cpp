@@ -12,9 +12,9 @@
 namespace toy {
 namespace {
 
-int64_t count_targets(std::span<const TrainingBatch> batches) {
+int64_t count_targets(std::span<const Batch> batches) {
     int64_t count = 0;
-    for (const TrainingBatch& batch : batches)
+    for (const Batch& batch : batches)
         count += std::count_if(batch.targets.begin(), batch.targets.end(), [](int32_t t) { return t >= 0; });
     if (count == 0) bad_input("no token of the batch is to be predicted");
     return count;
@@ -30,9 +30,9 @@ Trainer::Trainer(TrainableModel& model, Runner& runner, const TrainerOptions& op
       training_(model.decoder(), model.trained(), options.shape, runner.device()) {}
 
 // The sum of all losses; gradients of their mean are added to the model's sums.
-double Trainer::accumulate(TrainingGraph& graph, std::span<const TrainingBatch> batches, int64_t targets) {
+double Trainer::accumulate(TrainingGraph& graph, std::span<const Batch> batches, int64_t targets) {
     double sum = 0;
-    for (const TrainingBatch& batch : batches) {
+    for (const Batch& batch : batches) {
         graph.write(batch, 1.0f / static_cast<float>(targets));
         runner_.run(graph.graph());
         const std::vector<float> losses = graph.losses();
@@ -41,7 +41,7 @@ double Trainer::accumulate(TrainingGraph& graph, std::span<const TrainingBatch> 
     return sum;
 }
 
-StepReport Trainer::step(std::span<const TrainingBatch> batches, double rate) {
+StepReport Trainer::step(std::span<const Batch> batches, double rate) {
     StepReport report;
     report.targets = count_targets(batches);
     report.loss = accumulate(training_, batches, report.targets) / static_cast<double>(report.targets);
@@ -54,7 +54,7 @@ StepReport Trainer::step(std::span<const TrainingBatch> batches, double rate) {
     return report;
 }
 
-StepReport Trainer::evaluate(std::span<const TrainingBatch> batches) {
+StepReport Trainer::evaluate(std::span<const Batch> batches) {
     if (!evaluation_) {
         evaluation_ = std::make_unique<TrainingGraph>(model_.decoder(), std::span<const Trained>(), options_.shape,
                                                       runner_.device());
@@ -70,7 +70,7 @@ void Trainer::clear_gradients() {
 }
 
 // Runs the batches again and looks at every result: the slow way, for the one time when something went wrong.
-std::string Trainer::first_bad(std::span<const TrainingBatch> batches) {
+std::string Trainer::first_bad(std::span<const Batch> batches) {
     Graph& graph = training_.graph();
     std::string found;
     std::vector<Tap> taps;
@@ -86,7 +86,7 @@ std::string Trainer::first_bad(std::span<const TrainingBatch> batches) {
                         }});
     }
     clear_gradients();
-    for (const TrainingBatch& batch : batches) {
+    for (const Batch& batch : batches) {
         training_.write(batch, 1.0f);
         runner_.run(graph, taps);
         if (!found.empty()) break;
@@ -94,7 +94,7 @@ std::string Trainer::first_bad(std::span<const TrainingBatch> batches) {
     return found;
 }
 
-void Trainer::refuse_numbers(double loss, std::span<const TrainingBatch> batches) {
+void Trainer::refuse_numbers(double loss, std::span<const Batch> batches) {
     const std::string bad = first_bad(batches);
     clear_gradients();
     failure("step {}: the loss is {}; {}", optimizer_.steps() + 1, loss,

@@ -34,19 +34,19 @@ class Trainer {
 
     /// One optimizer step over the batches, at a learning rate. Throws Error{failure} where the loss or a gradient is
     /// no finite number, naming the first result of the computation that is none; weights are then as before the step.
-    StepReport step(std::span<const TrainingBatch> batches, double rate);
+    StepReport step(std::span<const Batch> batches, double rate);
 
     /// Mean loss over the targets of some batches; weights and gradients stay as they are.
-    StepReport evaluate(std::span<const TrainingBatch> batches);
+    StepReport evaluate(std::span<const Batch> batches);
 
     Optimizer& optimizer() { return optimizer_; }
     /// Bytes of the graphs' arenas and of weights, gradients and moments.
     size_t memory_bytes() const;
 
  private:
-    double accumulate(TrainingGraph& graph, std::span<const TrainingBatch> batches, int64_t targets);
-    [[noreturn]] void refuse_numbers(double loss, std::span<const TrainingBatch> batches);
-    std::string first_bad(std::span<const TrainingBatch> batches);
+    double accumulate(TrainingGraph& graph, std::span<const Batch> batches, int64_t targets);
+    [[noreturn]] void refuse_numbers(double loss, std::span<const Batch> batches);
+    std::string first_bad(std::span<const Batch> batches);
     void clear_gradients();
 
     TrainableModel& model_;

@@ -65,10 +65,28 @@ void TrainingGraph::recompute_blocks(Backward& backward, int64_t layers) const {
     }
 }
 
-void TrainingGraph::write(const TrainingBatch& batch, float scale) {
+namespace {
+
+// Positions, what follows a row's last target counted on: padding begins no document.
+std::vector<int32_t> positions_of(const Batch& batch) {
+    std::vector<int32_t> positions = batch.positions;
+    const auto length = static_cast<size_t>(batch.length);
+    for (size_t row = 0; row < positions.size(); row += length) {
+        size_t end = row + length;
+        while (end > row && batch.targets[end - 1] < 0) --end;
+        for (size_t i = std::max(end, row + 1); i < row + length; ++i) positions[i] = positions[i - 1] + 1;
+    }
+    return positions;
+}
+
+}  // namespace
+
+void TrainingGraph::write(const Batch& batch, float scale) {
     const auto count = static_cast<size_t>(shape_.rows * shape_.tokens);
-    if (batch.ids.size() != count || batch.targets.size() != count) {
-        failure("a batch of {} tokens and {} targets for a graph of {}", batch.ids.size(), batch.targets.size(), count);
+    if (batch.rows != shape_.rows || batch.length != shape_.tokens || batch.ids.size() != count ||
+        batch.targets.size() != count || batch.positions.size() != count) {
+        failure("a batch of {} rows of {} tokens for a graph of {} of {}", batch.rows, batch.length, shape_.rows,
+                shape_.tokens);
     }
     for (int32_t target : batch.targets) {
         if (target >= vocabulary_) bad_input("target {} is not in the vocabulary of {}", target, vocabulary_);
@@ -76,11 +94,7 @@ void TrainingGraph::write(const TrainingBatch& batch, float scale) {
     toy::write(ids_, batch.ids);
     toy::write(targets_, batch.targets);
     toy::write(scale_, std::vector<float>(count, scale));
-    if (batch.positions.empty()) {
-        context_.write_inputs();
-    } else {
-        context_.write_documents(batch.positions);
-    }
+    context_.write_documents(positions_of(batch));
 }
 
 std::vector<float> TrainingGraph::losses() const {

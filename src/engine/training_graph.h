@@ -6,15 +6,11 @@
 #include "engine/full_sequence.h"
 #include "models/decoder.h"
 #include "tensor/graph.h"
+#include "text/packing.h"
 
 namespace toy {
 
-/// B rows of T tokens to train on. Where documents share a row they do not see each other.
-struct TrainingBatch {
-    std::vector<int32_t> ids;        ///< [B·T]
-    std::vector<int32_t> targets;    ///< [B·T]: the token that shall follow, or -1 where nothing is to be learnt
-    std::vector<int32_t> positions;  ///< [B·T]: of each token in its document; empty: 0..T-1 in each row
-};
+class Backward;
 
 /// A weight that is trained and the sum that its gradient is added to, f32 of the same shape.
 struct Trained {
@@ -36,16 +32,18 @@ class TrainingGraph {
     /// With nothing to train: the loss alone. Throws Error where something on the way has no gradient.
     TrainingGraph(const Decoder& m, std::span<const Trained> trained, const TrainingShape& shape, const Device& device);
 
-    /// Throws Error where a size differs, or an id or target is not in the vocabulary.
-    void write(const TrainingBatch& batch, float scale);
+    /// Where documents share a row they do not see each other; what follows a row's last target is padding. Throws
+    /// Error where a size differs, an id or target is not in the vocabulary, or a second document begins where the
+    /// shape expects none or a recurrent layer would carry its state across.
+    void write(const Batch& batch, float scale);
     Graph& graph() { return graph_; }
     size_t memory_bytes() const { return graph_.arena_bytes() + graph_.input_bytes(); }
     /// −log probability of each target after a run, 0 where there is none: [B·T].
     std::vector<float> losses() const;
 
  private:
-    void compute_losses(const Decoder& m, Tensor x, class Backward& backward);
-    void recompute_blocks(class Backward& backward, int64_t layers) const;
+    void compute_losses(const Decoder& m, Tensor x, Backward& backward);
+    void recompute_blocks(Backward& backward, int64_t layers) const;
 
     TrainingShape shape_;
     int64_t vocabulary_;

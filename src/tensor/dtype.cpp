@@ -63,8 +63,7 @@ bool converts_to_f32(DType type) {
            (!is_integer(type) && type != DType::F64 && ggml_get_type_traits(ggml(type))->to_float != nullptr);
 }
 
-float largest_value(DType type) {
-    constexpr float k_largest_f16 = 65504.0f;
+bool is_lattice(DType type) {
     switch (type) {
         case DType::IQ1_S:
         case DType::IQ1_M:
@@ -72,9 +71,14 @@ float largest_value(DType type) {
         case DType::IQ2_XS:
         case DType::IQ2_S:
         case DType::IQ3_XXS:
-        case DType::IQ3_S: return k_largest_f16;
-        default: return std::numeric_limits<float>::max();
+        case DType::IQ3_S: return true;
+        default: return false;
     }
+}
+
+float largest_value(DType type) {
+    constexpr float k_largest_f16 = 65504.0f;
+    return is_lattice(type) ? k_largest_f16 : std::numeric_limits<float>::max();
 }
 
 size_t row_bytes(DType type, int64_t n) { return ggml_row_size(ggml(type), n); }

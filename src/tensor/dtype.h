@@ -65,9 +65,10 @@ bool converts_to_f32(DType type);
 /// Whether `quantize` needs an importance matrix (IQ1, IQ2_XXS and their like).
 bool needs_importance(DType type);
 
-/// The largest magnitude that from_f32 takes: F16's largest for the types that are entries of a lattice (IQ1, IQ2,
-/// IQ3), where ggml's sums would overflow beyond it and end the process; all finite values for the others, whose scales
-/// may become infinite.
+/// Whether groups of values are entries of a lattice, which quantisation searches in a table (IQ1, IQ2, IQ3).
+bool is_lattice(DType type);
+/// The largest magnitude that from_f32 takes: F16's largest for the types of a lattice, where ggml's sums would
+/// overflow beyond it and end the process; all finite values for the others, whose scales may become infinite.
 float largest_value(DType type);
 
 /// Bytes of a row of `n` elements. Precondition: n is a multiple of block_elements(type).

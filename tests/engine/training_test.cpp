@@ -29,10 +29,15 @@ class Training : public testing::TestWithParam<std::string> {
         model = std::make_unique<TrainableModel>(Model::load(path, Device::cpu()), Device::cpu(),
                                                  [](std::string_view) { return true; });
     }
-    TrainingBatch batch(size_t step) const { return {fixture["ids"][step], fixture["targets"][step], {}}; }
+    Batch batch(size_t step) const {
+        Batch b(fixture["rows"], fixture["tokens"]);
+        b.ids = fixture["ids"][step].get<std::vector<int32_t>>();
+        b.targets = fixture["targets"][step].get<std::vector<int32_t>>();
+        return b;
+    }
     /// Runs one batch and returns the mean loss.
     double run(TrainingGraph& graph, size_t step, Runner& runner) const {
-        const TrainingBatch b = batch(step);
+        const Batch b = batch(step);
         const auto targets = std::count_if(b.targets.begin(), b.targets.end(), [](int32_t t) { return t >= 0; });
         graph.write(b, 1.0f / static_cast<float>(targets));
         runner.run(graph.graph());

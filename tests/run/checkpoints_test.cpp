@@ -13,20 +13,12 @@
 #include "core/sha256.h"
 #include "core/temp_folder.h"
 #include "fake_trainer.h"
+#include "support/sentence.h"
 
 namespace toy {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string sentence(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 CheckpointFile file_of(const std::string& name, const std::string& text) {
     return {name, [text](const fs::path& path) {

@@ -14,21 +14,13 @@
 #include "fake_trainer.h"
 #include "run/event_reader.h"
 #include "run/event_schema.h"
+#include "support/sentence.h"
 
 namespace toy {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr double k_infinity = std::numeric_limits<double>::infinity();
-
-std::string sentence(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 std::vector<Event> all_of(EventReader& reader) {
     std::vector<Event> events;

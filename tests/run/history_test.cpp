@@ -15,20 +15,12 @@
 #include "run/export.h"
 #include "run/loss_plot.h"
 #include "run/run_bundle.h"
+#include "support/sentence.h"
 
 namespace toy {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string sentence(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 TEST(RunHistory, TellsWhatARunDid) {
     const TempFolder folder;

@@ -12,21 +12,13 @@
 #include "fake_trainer.h"
 #include "run/event_reader.h"
 #include "run/provenance.h"
+#include "support/sentence.h"
 
 namespace toy {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-std::string sentence(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 RunStart a_start() {
     return {.backend = {{"kind", "cpu"}},

@@ -12,21 +12,13 @@
 #include "fake_trainer.h"
 #include "run/project_file.h"
 #include "run/run_lock.h"
+#include "support/sentence.h"
 
 namespace toy {
 namespace {
 
 namespace fs = std::filesystem;
 constexpr std::time_t k_now = 1796094245;  // 2026-12-01 03:04:05 UTC
-
-std::string sentence(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 NewRun new_run(const TempFolder& folder, const std::string& arch = "gpt2") {
     return {.arch = arch, .runs = folder / "runs", .now = k_now};

@@ -11,16 +11,7 @@ namespace {
 // Types that ggml's copy kernels write: all but the integers, F64, the types of activations and those (IQ1, IQ2, IQ3)
 // whose quantisation searches a table.
 bool is_copy_target(DType type) {
-    switch (type) {
-        case DType::IQ1_S:
-        case DType::IQ1_M:
-        case DType::IQ2_XXS:
-        case DType::IQ2_XS:
-        case DType::IQ2_S:
-        case DType::IQ3_XXS:
-        case DType::IQ3_S: return false;
-        default: return converts_to_f32(type) && type != DType::Q8_1 && type != DType::Q8_K;
-    }
+    return converts_to_f32(type) && !is_lattice(type) && type != DType::Q8_1 && type != DType::Q8_K;
 }
 
 struct GetRows : Op {
